@@ -1,0 +1,332 @@
+"""The seam to a tool: a typed async function whose signature is its schema.
+
+    @tool(effect="read")
+    async def read(ctx: ToolContext, path: Annotated[str, "File to read"], limit: Annotated[int, "Lines"] = 2000) -> ToolOutput:
+        \"\"\"Reads a text file.\"\"\"
+
+The docstring's first paragraph is what the model reads. A new tool is one new file in this package.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import pkgutil
+import types
+import typing
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+Effect = Literal["read", "write", "execute"]
+"""read: changes nothing; write: changes files it names beforehand; execute: may do anything."""
+
+
+class ToolFailure(Exception):
+    """The model's mistake or the world's refusal, in words the model can act on. Becomes an error result."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Bytes of an image for a model that takes images; `media` like image/png."""
+
+    data: bytes
+    media: str
+
+
+@dataclass(frozen=True)
+class ToolOutput:
+    """What a call gave. `text` goes to the model, whole: capping what is too large happens at the door of the log
+    (the full text is kept there), so a tool caps only what it can page by itself. `meta` holds facts for folding and
+    for the face: path, sha (SHA-256 hex of a file's bytes), lines ("1-200"), exit_code, command, seconds, diff (unified,
+    for the person), todo. `ok` False marks an error result that is nevertheless whole (a command that exited 1).
+    `keep`: "head", "tail" or "both" - which end matters most if the door has to cut."""
+
+    text: str
+    ok: bool = True
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    pictures: tuple[Picture, ...] = ()
+    keep: str = "both"
+
+
+@dataclass
+class ToolContext:
+    """What a tool may touch; one for a whole session, shared by its calls.
+
+    `cwd` is where relative paths start (bash moves it); `root` is the workspace, which stays. `seen` remembers the
+    SHA-256 of each file's bytes when the model last read or wrote it (absolute path -> hex). `share` is the most
+    characters one result can show in the present window. `state` is for tools' own things, by tool name.
+    """
+
+    root: Path
+    cwd: Path
+    share: int = 50_000
+    seen: dict[str, str] = field(default_factory=dict)
+    state: dict[str, Any] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    """The environment of child processes, our own keys already removed."""
+    progress: Callable[[str], None] = lambda text: None
+    """Shows new output of the running call to the person; never blocks, may be called from any task."""
+    recall: Callable[..., str] | None = None
+    """Reads the session's own log: (id, query, path, start, count) -> text. Set by the session."""
+    ask: Callable[[str, Sequence[str]], Awaitable[str]] | None = None
+    """Asks the person a question with choices; None where nobody is there."""
+    wrap: Callable[[list[str], Path], list[str]] | None = None
+    """Puts a command line into the sandbox: (argv, cwd) -> argv. None runs it bare."""
+    takes_images: bool = False
+
+    def resolve(self, path: str) -> Path:
+        """The absolute path a model meant: ~ expanded, relative to cwd; symlinks are left as they are."""
+        p = Path(os.path.expanduser(path.strip() or "."))
+        return Path(os.path.normpath(p if p.is_absolute() else self.cwd / p))
+
+    def short(self, path: str | Path) -> str:
+        """How a path is shown: relative to the workspace where it lies inside."""
+        try:
+            return str(Path(path).relative_to(self.root)) or "."
+        except ValueError:
+            return str(path)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function the model can call. `title(args)` is its one-line heading; `writes(ctx, args)` names the files a call
+    will write (absolute), for hashes, undo and permission; `preview(ctx, args)` is the diff shown before approval."""
+
+    name: str
+    description: str
+    effect: Effect
+    schema: Mapping[str, Any]
+    run: Callable[..., Awaitable[ToolOutput | str]]
+    title: Callable[[Mapping[str, Any]], str]
+    writes: Callable[[ToolContext, Mapping[str, Any]], list[Path]] | None = None
+    preview: Callable[[ToolContext, Mapping[str, Any]], str] | None = None
+    required: frozenset[str] = frozenset()
+
+    def spec(self) -> dict[str, Any]:
+        """The tool as a chat-completions `tools` entry."""
+        return {
+            "type": "function",
+            "function": {"name": self.name, "description": self.description, "parameters": dict(self.schema)},
+        }
+
+
+def tool(
+    *,
+    effect: Effect = "read",
+    title: Callable[[Mapping[str, Any]], str] | None = None,
+    writes: Callable[[ToolContext, Mapping[str, Any]], list[Path]] | None = None,
+    preview: Callable[[ToolContext, Mapping[str, Any]], str] | None = None,
+    name: str = "",
+) -> Callable[[Callable[..., Awaitable[ToolOutput | str]]], Tool]:
+    """Makes a Tool of a typed async function. Raises TypeError where a parameter has no type we can describe."""
+
+    def make(function: Callable[..., Awaitable[ToolOutput | str]]) -> Tool:
+        schema = schema_of(function)
+        called = name or function.__name__
+        doc = inspect.getdoc(function) or ""
+        return Tool(
+            name=called,
+            description=" ".join(doc.split("\n\n")[0].split()),
+            effect=effect,
+            schema=schema,
+            run=function,
+            title=title or (lambda args: _title(called, args)),
+            writes=writes,
+            preview=preview,
+            required=frozenset(schema["required"]),
+        )
+
+    return make
+
+
+def _title(name: str, args: Mapping[str, Any]) -> str:
+    first = next((str(v) for v in args.values() if isinstance(v, (str, int))), "")
+    first = " ".join(first.split())
+    return f"{name} {first[:80]}".rstrip()
+
+
+def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The JSON schema of a function's parameters, the first (ToolContext) left out."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for p in list(inspect.signature(function).parameters.values())[1:]:
+        properties[p.name] = _describe(hints[p.name])
+        if p.default is inspect.Parameter.empty:
+            required.append(p.name)
+        elif p.default is not None and p.default != "" and p.default != []:
+            properties[p.name]["default"] = p.default
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+_SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def _describe(hint: Any) -> dict[str, Any]:
+    if get_origin(hint) is Annotated:
+        inner, *notes = get_args(hint)
+        out = _describe(inner)
+        words = next((n for n in notes if isinstance(n, str)), "")
+        return {**out, "description": words} if words else out
+    if hint in _SIMPLE:
+        return {"type": _SIMPLE[hint]}
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return {"type": "string", "enum": list(args)}
+    if origin in (list, Sequence):
+        return {"type": "array", "items": _describe(args[0])}
+    if origin in (Union, types.UnionType):
+        return _describe(next(a for a in args if a is not type(None)))
+    if typing.is_typeddict(hint):
+        hints = typing.get_type_hints(hint, include_extras=True)
+        return {
+            "type": "object",
+            "properties": {k: _describe(v) for k, v in hints.items()},
+            "required": sorted(hint.__required_keys__, key=list(hints).index),
+            "additionalProperties": False,
+        }
+    raise TypeError(f"no JSON schema for the type {hint!r}")
+
+
+@dataclass
+class Toolbox:
+    """The tools of a session by name, and the one way to run them."""
+
+    tools: Mapping[str, Tool]
+    ctx: ToolContext
+
+    def specs(self) -> list[dict[str, Any]]:
+        """All tools as chat-completions `tools` entries, in a fixed order."""
+        return [t.spec() for t in self.tools.values()]
+
+    def title(self, name: str, args: Mapping[str, Any]) -> str:
+        """One line that says what a call does."""
+        found = self.tools.get(name)
+        return found.title(args) if found else _title(name, args)
+
+    async def run(self, name: str, args: Mapping[str, Any]) -> ToolOutput:
+        """Runs one call. The model's mistakes come back as a ToolOutput with ok=False; only bugs raise."""
+        found = self.tools.get(name)
+        if found is None:
+            return ToolOutput(f"There is no tool {name!r}. The tools are: {', '.join(self.tools)}.", ok=False)
+        problem, values = check_arguments(found.schema, args)
+        if problem:
+            return ToolOutput(f"{name}: {problem}", ok=False)
+        try:
+            out = await found.run(self.ctx, **values)
+        except ToolFailure as error:
+            return ToolOutput(str(error), ok=False)
+        except (OSError, ValueError) as error:
+            return ToolOutput(f"{name}: {describe_error(error)}", ok=False)
+        return out if isinstance(out, ToolOutput) else ToolOutput(out)
+
+
+def describe_error(error: BaseException) -> str:
+    """An operating-system error in a few plain words, others by their own text."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{where}"
+    return str(error) or type(error).__name__
+
+
+def check_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Checks arguments against a schema and mends what is plainly meant ("5" for 5, "true", a list sent as JSON text).
+
+    Returns (problem, values): one short sentence that says what is wrong, or "" and the values to pass.
+    """
+    properties: Mapping[str, Any] = schema["properties"]
+    unknown = [k for k in args if k not in properties]
+    missing = [k for k in schema["required"] if args.get(k) is None]
+    if missing or unknown:
+        parts = [f"missing {', '.join(missing)}"] if missing else []
+        parts += [f"unknown argument {', '.join(unknown)}"] if unknown else []
+        return f"{'; '.join(parts)}. It takes: {', '.join(properties)}.", {}
+    values: dict[str, Any] = {}
+    for key, value in args.items():
+        if value is None:
+            continue
+        problem, values[key] = _fit(properties[key], value)
+        if problem:
+            return f"{key} {problem}", {}
+    return "", values
+
+
+def _fit(schema: Mapping[str, Any], value: Any) -> tuple[str, Any]:
+    kind = schema["type"]
+    if kind == "string":
+        if not isinstance(value, str):
+            value = json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
+        allowed = schema.get("enum")
+        if allowed and value not in allowed:
+            return f"must be one of {', '.join(allowed)}, not {value!r}", value
+        return "", value
+    if kind == "boolean":
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            value = value.lower() == "true"
+        return ("", value) if isinstance(value, bool) else (f"must be true or false, not {value!r}", value)
+    if kind in ("integer", "number"):
+        return _number(kind, value)
+    if kind == "array":
+        return _array(schema, value)
+    return _object(schema, value)
+
+
+def _number(kind: str, value: Any) -> tuple[str, Any]:
+    try:
+        number = float(value) if not isinstance(value, bool) else None
+    except (TypeError, ValueError):
+        number = None
+    if number is None or (kind == "integer" and number != number // 1):
+        return f"must be a whole number, not {value!r}" if kind == "integer" else f"must be a number, not {value!r}", value
+    return "", int(number) if kind == "integer" else number
+
+
+def _from_text(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _array(schema: Mapping[str, Any], value: Any) -> tuple[str, Any]:
+    value = _from_text(value)
+    if isinstance(value, dict):
+        value = [value]
+    if not isinstance(value, list):
+        return f"must be a list, not {type(value).__name__}", value
+    out: list[Any] = []
+    for n, item in enumerate(value):
+        problem, fitted = _fit(schema["items"], item)
+        if problem:
+            return f"item {n + 1} {problem}", value
+        out.append(fitted)
+    return "", out
+
+
+def _object(schema: Mapping[str, Any], value: Any) -> tuple[str, Any]:
+    value = _from_text(value)
+    if not isinstance(value, dict):
+        return f"must be an object, not {type(value).__name__}", value
+    problem, values = check_arguments(schema, value)
+    return (f"is wrong: {problem}" if problem else ""), values
+
+
+def load_tools(names: Sequence[str] = ()) -> dict[str, Tool]:
+    """The tools of this package by name, in the fixed order of the files' names; `names` picks some, in that order.
+
+    Every module but this one exports exactly one `TOOL`; modules whose name begins with an underscore are helpers.
+    """
+    package = importlib.import_module(__package__ or "tools")
+    found: dict[str, Tool] = {}
+    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda i: i.name):
+        if info.name == "base" or info.name.startswith("_"):
+            continue
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        found[module.TOOL.name] = module.TOOL
+    return {n: found[n] for n in names} if names else found

@@ -1,0 +1,1 @@
+"""What was said: the vocabulary of a conversation and its durable JSONL form. Imports nothing of ours."""
