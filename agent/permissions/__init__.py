@@ -1,0 +1,10 @@
+"""Who may do what: each call is allowed, asked about or denied, by mode and rules."""
+
+from agent.permissions.gate import Permissions
+from agent.permissions.rules import Rule, RuleError, parse_rule
+from agent.permissions.verdicts import MODES, Approval, Approver, Decision, Judgement, Mode, Scope, Verdict
+
+__all__ = [
+    "MODES", "Approval", "Approver", "Decision", "Judgement", "Mode", "Permissions", "Rule", "RuleError", "Scope",
+    "Verdict", "parse_rule",
+]  # fmt: skip

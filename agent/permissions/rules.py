@@ -1,0 +1,143 @@
+"""Rules: `bash(git log *)`, `edit(src/**)`, `read(~/notes/**)`, `fetch(example.org)`, `mcp(server/tool)`.
+
+A rule is a tool and what it is given, in brackets; without brackets it speaks of every call of that tool.
+
+- `bash(...)` is compared word by word with each simple command of a line. A `*` at the end stands for any further
+  words, none included; a `*` inside a word for any characters of that word. An `allow` without a final `*` means
+  exactly this command. An `ask` or `deny` holds for the command with any arguments.
+- `read`, `edit`: a path pattern as in .gitignore, relative to the workspace; `~/` and `/` start elsewhere.
+- `fetch`: a host, `*.example.org` for its sub-domains.
+- `mcp`: server/tool, `*` on either side.
+
+`deny` beats `ask`, `ask` beats `allow`, and it does not matter where a rule stands.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from agent.permissions.verdicts import Decision, Scope
+
+
+class RuleError(ValueError):
+    """A rule that cannot be read; the text says which and why."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule: `tool` in our names (bash, read, edit, fetch, mcp or a tool's own name), `pattern` "*" for every call."""
+
+    decision: Decision
+    tool: str
+    pattern: str = "*"
+    scope: Scope = "user"
+
+    def __str__(self) -> str:
+        return self.tool if self.pattern == "*" else f"{self.tool}({self.pattern})"
+
+
+_FORM = re.compile(r"([\w*-]+(?:/[\w*-]+)?)\s*(?:\((.*)\))?", re.DOTALL)
+_ALIASES = {
+    "shell": "bash", "write": "edit", "multiedit": "edit", "notebookedit": "edit", "apply_patch": "edit",
+    "grep": "read", "glob": "read", "ls": "read", "webfetch": "fetch", "web_fetch": "fetch",
+}  # fmt: skip
+
+
+def parse_rule(text: str, decision: Decision = "allow", scope: Scope = "user") -> Rule:
+    """The rule a person wrote. Raises RuleError.
+
+    The spellings of other agents are understood where they mean the same: `Bash(npm test:*)`, `Write(src/**)`,
+    `WebFetch(domain:example.org)`, `mcp__server__tool`.
+    """
+    text = text.strip()
+    if text == "*":
+        return Rule(decision, "*", "*", scope)
+    if text.lower().startswith("mcp__"):
+        return Rule(decision, "mcp", mcp_name(text), scope)
+    form = _FORM.fullmatch(text)
+    if form is None:
+        raise RuleError(f"{text!r} is not a rule; a rule looks like bash(git log *) or edit(src/**)")
+    tool = form[1].lower()
+    tool = _ALIASES.get(tool, tool)
+    pattern = (form[2] if form[2] is not None else "*").strip()
+    if not pattern:
+        raise RuleError(f"{text!r} has nothing between its brackets; write {tool} alone to mean every call")
+    if tool == "fetch":
+        pattern = pattern.removeprefix("domain:").lower()
+    if tool == "bash" and pattern.endswith(":*"):
+        pattern = pattern[:-2].rstrip() + " *"
+    return Rule(decision, tool, " ".join(pattern.split()) if tool == "bash" else pattern, scope)
+
+
+def mcp_name(tool: str) -> str:
+    """`mcp__server__tool` as server/tool."""
+    server, _, name = tool[5:].partition("__")
+    return f"{server}/{name or '*'}"
+
+
+def words_match(pattern: str, words: Sequence[str], *, whole: bool) -> bool:
+    """Whether a bash pattern fits the words of a simple command. `whole`: a pattern without final `*` has to name all
+    of them (allow); otherwise it only has to name the first ones (ask, deny)."""
+    wanted = pattern.split()
+    rest = bool(wanted) and wanted[-1] == "*"
+    if rest:
+        wanted.pop()
+    if len(words) < len(wanted) or (whole and not rest and len(words) != len(wanted)):
+        return False
+    return all(_word_fits(w, word) for w, word in zip(wanted, words, strict=False))
+
+
+def _word_fits(pattern: str, word: str) -> bool:
+    # Only * is special: [ and ? are ordinary characters of commands.
+    if "*" not in pattern:
+        return pattern == word
+    return fnmatchcase(word, pattern.replace("[", "[[]").replace("?", "[?]"))
+
+
+def path_matches(pattern: str, path: str, root: str) -> bool:
+    """Whether a path pattern fits an absolute path. A pattern that fits a folder fits everything below it."""
+    if pattern == "*":
+        return True
+    if pattern.startswith("~"):
+        pattern = os.path.expanduser(pattern)
+    if pattern.startswith("/"):
+        pattern = "/" + pattern.lstrip("/")
+        return _path_regex(pattern).fullmatch(path) is not None
+    if path != root and not path.startswith(root.rstrip("/") + "/"):
+        return False
+    inside = path[len(root.rstrip("/")) + 1 :]
+    pattern = pattern.removeprefix("./").rstrip("/")
+    anywhere = "" if "/" in pattern else "**/"
+    return _path_regex(anywhere + pattern).fullmatch(inside) is not None
+
+
+@lru_cache(maxsize=512)
+def _path_regex(pattern: str) -> re.Pattern[str]:
+    out: list[str] = []
+    for piece in re.findall(r"\*\*/|/\*\*$|\*\*|\*|\?|[^*?]+", pattern):
+        out.append(_PIECES.get(piece) or re.escape(piece))
+    return re.compile("".join(out) + "(?:/.*)?", re.DOTALL)
+
+
+_PIECES = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def host_matches(pattern: str, host: str) -> bool:
+    """Whether a host pattern fits a host name; `*.example.org` does not fit example.org itself."""
+    return pattern == "*" or fnmatchcase(host.lower().rstrip("."), pattern)
+
+
+def name_matches(pattern: str, name: str) -> bool:
+    """Whether an mcp pattern fits server/tool; a server alone means all its tools."""
+    return fnmatchcase(name, pattern if "/" in pattern or pattern == "*" else f"{pattern}/*")
+
+
+def strongest(rules: Iterable[Rule]) -> Rule | None:
+    """The rule that decides among those that fit: deny, else ask, else allow."""
+    order = {"deny": 0, "ask": 1, "allow": 2}
+    return min(rules, key=lambda r: order[r.decision], default=None)

@@ -1,0 +1,61 @@
+"""What a permission question is made of: the judgement, the question put to the person, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from transcripts.records import ToolCall
+
+Decision = Literal["allow", "ask", "deny"]
+Scope = Literal["once", "session", "project", "user"]
+Mode = Literal["plan", "ask", "edits", "auto", "yolo"]
+Confinement = Literal["", "read-only", "workspace", "network", "off"]
+
+MODES: tuple[Mode, ...] = ("plan", "ask", "edits", "auto", "yolo")
+"""In the order in which Shift+Tab walks through them; each allows more than the one before."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What may happen to one call.
+
+    `reason` is one sentence for the person. `rule` is the rule that decided or, where the decision is "ask", the rules
+    that would allow it from now on, one a line ("" where no rule can). `missing` is the part of the call that nobody
+    has allowed yet. `danger` names what could not be taken back, and why it is named. `sandbox` is the confinement in
+    which the call has to run: read-only, workspace (no network), network (workspace and network), off, or "" for a
+    call that starts no process.
+    """
+
+    decision: Decision
+    reason: str
+    rule: str = ""
+    missing: str = ""
+    danger: str = ""
+    sandbox: Confinement = ""
+
+
+@dataclass(frozen=True)
+class Approval:
+    """The question put to the person: what will happen (`preview`: a unified diff or the whole command)."""
+
+    call: ToolCall
+    title: str
+    effect: str
+    preview: str
+    judgement: Judgement
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The person's answer. `scope` says for how long the rule of the judgement is remembered; `message` is a word to
+    the model."""
+
+    allow: bool
+    scope: Scope = "once"
+    message: str = ""
+
+
+Approver = Callable[[Approval], Awaitable[Verdict]]
+"""Asks the person. Without one (no terminal) whatever has to be asked is denied."""
