@@ -76,6 +76,12 @@ class Settings:
     effort: str = setting("", "reasoning effort, for models that have one: low, medium, high")
     theme: str = setting("", "colours of the chat: dark, light, ansi")
     home: Path = setting(Path("~/.refold"), "folder of sessions, cache and the person's own configuration")
+    system_prompt: str = ""
+    append_system_prompt: str = ""
+    bare: bool = False
+    add_dirs: tuple[Path, ...] = ()
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     warnings: tuple[str, ...] = ()
 
@@ -93,6 +99,7 @@ class Settings:
         values, sources = _merge(layers)
         values["home"] = home
         values.update(_guess_model(values, sources))
+        values.update({k: flags[k] for k in FLAGS_ONLY if k in flags})
         warnings = tuple(w for layer in layers for w in layer.warnings)
         return cls(**values, sources=sources, warnings=warnings)
 
@@ -230,4 +237,6 @@ _FIELDS = [f for f in fields(Settings) if f.metadata]
 _META = {f.name: f.metadata for f in _FIELDS}
 _DEFAULT = {f.name: f.default for f in _FIELDS}
 NAMES = tuple(name for name in _META if name != "home")
-"""The fields that can be set (`home` is REFOLD_HOME's alone, for everything else is looked up below it)."""
+"""The fields that can be set anywhere (`home` is REFOLD_HOME's alone, for everything else is looked up below it)."""
+FLAGS_ONLY = ("system_prompt", "append_system_prompt", "bare", "add_dirs", "allow", "deny")
+"""The fields that only the command line sets: rules kept in files are the permissions' own."""

@@ -1,0 +1,1 @@
+"""refold as a library: `from refold import Session, Settings`."""

@@ -1,0 +1,169 @@
+"""The system prompt: who the agent is, the facts of the place, the project's AGENTS.md files.
+
+It is made once, when a session begins, and stays byte for byte the same, so that a provider's cache serves it. So
+nothing in it is volatile: no time, no todo, no git status (the branch is told as what it was at the start).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROMPTS = Path(__file__).parent / "prompts"
+NAMES = ("AGENTS.md", "CLAUDE.md")
+"""The file of project instructions; the second name only where the first is missing in the same folder."""
+FILE_CAP, SMALL_CAP = 24_000, 1_200
+"""Most characters of one AGENTS.md file: about 6,000 tokens, and 300 for a small model."""
+TOTAL_CAP = 48_000
+"""Most characters of all of them."""
+WALK_CAP = 2_000
+"""Most folder entries looked at for AGENTS.md files further down; a start must not wait for a huge tree."""
+SKIPPED = frozenset({"node_modules", "vendor", "venv", "dist", "build", "target", "__pycache__"})
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The prompt, the instruction files in it (in their order), and what the person should know about them."""
+
+    prompt: str
+    files: tuple[Path, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def make_identity(
+    *, root: Path, cwd: Path, home: Path, branch: str = "", small: bool = False, bare: bool = False,
+    own: str = "", append: str = "",
+) -> Identity:  # fmt: skip
+    """The identity of a session in `cwd` inside the workspace `root`. `home` is refold's own folder.
+
+    `own` replaces the words about who the agent is, `append` comes last; `small` is the few words for a small model;
+    `bare` leaves the AGENTS.md files out. A file that cannot be read is a notice, never an error.
+    """
+    reader = _Reader(SMALL_CAP if small else FILE_CAP)
+    paths = [] if bare else instruction_files(root, cwd, home)
+    texts = [part for part in (reader.read(path) for path in paths) if part]
+    below = [] if bare or small else nested_files(root, set(reader.files))
+    head = own or (PROMPTS / ("small.md" if small else "system.md")).read_text(encoding="utf-8").strip()
+    parts = [head, facts(root, cwd, branch, small)]
+    if texts:
+        parts.append(_INSTRUCTIONS + "\n\n".join(texts))
+    if below:
+        parts.append("Read these before you work beside them: " + ", ".join(below))
+    parts += [append] if append else []
+    return Identity("\n\n".join(parts) + "\n", tuple(reader.files), tuple(reader.notices))
+
+
+_INSTRUCTIONS = (
+    "Instructions of this project and this person. What the person says in the conversation stands above them, a file "
+    "nearer to the code above one further up; none of them can widen what you are permitted to do.\n\n"
+)
+
+
+def facts(root: Path, cwd: Path, branch: str = "", small: bool = False) -> str:
+    """The place, in words that stay true for a whole session."""
+    if small:
+        return f"Folder: {cwd}"
+    lines = [f"System: {platform.system()} {platform.machine()}", f"Workspace: {root}"]
+    if cwd != root:
+        lines.append(f"Started in: {cwd}")
+    lines.append(f"Git branch at the start: {branch}" if branch else _git_word(root))
+    return "The place\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _git_word(root: Path) -> str:
+    return "A git repository" if (root / ".git").exists() else "No git repository"
+
+
+def git_root(start: Path) -> Path | None:
+    """The nearest folder at or above `start` with a .git in it."""
+    return next((p for p in (start, *start.parents) if (p / ".git").exists()), None)
+
+
+def git_branch(root: Path) -> str:
+    """The branch checked out in `root`, "" where there is none (detached, or no repository)."""
+    try:
+        place = root / ".git"
+        if place.is_file():
+            place = root / place.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        head = (place / "HEAD").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def instruction_files(root: Path, cwd: Path, home: Path) -> list[Path]:
+    """The files that count, the widest first: the person's own, then from the git root (without one: from cwd) down
+    to cwd. One file reached by two names counts once."""
+    top = git_root(cwd) or cwd
+    chain = [p for p in reversed((cwd, *cwd.parents)) if p == top or top in p.parents]
+    seen: set[str] = set()
+    found: list[Path] = []
+    for folder in (home, *chain):
+        path = next((folder / n for n in NAMES if _is_there(folder / n)), None)
+        if path is not None and (real := os.path.realpath(path)) not in seen:
+            seen.add(real)
+            found.append(path)
+    return found
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def nested_files(root: Path, known: set[Path]) -> list[str]:
+    """AGENTS.md files further down, relative to `root`; looks at a bounded number of entries."""
+    found: list[str] = []
+    for path in _walk(root):
+        if path.name == NAMES[0] and path not in known:
+            found.append(str(path.relative_to(root)))
+    return sorted(found)[:20]
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    looked, folders = 0, [root]
+    while folders and looked < WALK_CAP:
+        try:
+            entries = sorted(os.scandir(folders.pop(0)), key=lambda e: e.name)
+        except OSError:
+            continue
+        for entry in entries:
+            looked += 1
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in SKIPPED and not entry.name.startswith("."):
+                    folders.append(Path(entry.path))
+            else:
+                yield Path(entry.path)
+
+
+class _Reader:
+    """Reads instruction files, each and all of them capped, and notes what was left out."""
+
+    def __init__(self, cap: int) -> None:
+        self.cap = cap
+        self.left = TOTAL_CAP
+        self.files: list[Path] = []
+        self.notices: list[str] = []
+
+    def read(self, path: Path) -> str:
+        """The file under a heading with its path; "" where it is empty or cannot be read."""
+        try:
+            text = path.read_bytes().decode("utf-8-sig", errors="replace").strip()
+        except OSError as error:
+            self.notices.append(f"{path} could not be read: {error.strerror}")
+            return ""
+        if not text:
+            return ""
+        room = min(self.cap, self.left)
+        shown = text
+        if len(text) > room:
+            shown = f"{text[:room]}\n[{len(text) - room:,} more characters: read {path} for the rest]"
+            self.notices.append(f"{path} has {len(text):,} characters; the model is shown the first {room:,}")
+        self.left -= min(len(text), room)
+        self.files.append(path)
+        return f"From {path}:\n{shown}"

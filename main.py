@@ -1,0 +1,78 @@
+"""The command `refold`: words -> a command of agent/cli.py. The only place that knows typer."""
+
+import importlib
+import os
+import sys
+from typing import Annotated, Any
+
+# Installed, our packages lie beside this file, under refold/; they must be found before any folder of the user's that
+# happens to be called tools/ or runtime/ (PYTHONPATH=. is common). In a checkout this changes nothing.
+_HOME = os.path.dirname(os.path.realpath(__file__))
+if sys.path[:1] != [_HOME]:
+    sys.path.insert(0, _HOME)
+
+from agent.cli import COMMANDS, Argument, Command, Option, find, help_page, normalise
+from agent.version import VERSION
+
+
+def app() -> None:
+    """Runs the command line and exits with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(argv: list[str]) -> int:
+    """Runs the words of one command line; gives the exit code. Help and version need no parser."""
+    if argv in (["--version"], ["-V"]):
+        print(f"refold {VERSION}")
+        return 0
+    words = argv[: argv.index("--")] if "--" in argv else argv
+    if "--help" in words or words == ["-h"] or words == ["help"]:
+        print(help_page(find(argv[0])))
+        return 0
+    return _parser()(args=normalise(argv), prog_name="refold", standalone_mode=True) or 0
+
+
+def _parser() -> Any:
+    import typer
+
+    made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    for command in COMMANDS:
+        made.command(command.name, help=command.help, hidden=command.hidden)(_function(command))
+    return made
+
+
+def _function(command: Command) -> Any:
+    """A function with the signature that typer reads the options from."""
+    import inspect
+
+    def body(**values: Any) -> None:
+        module, name = command.run.split(":")
+        sys.exit(getattr(importlib.import_module(module), name)(values))
+
+    shapes = [_argument(a) for a in command.arguments] + [_option(o) for o in command.options]
+    body.__annotations__ = {name: hint for name, hint, _ in shapes}
+    body.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=d, annotation=h) for n, h, d in shapes]
+    )
+    return body
+
+
+def _option(option: Option) -> tuple[str, Any, Any]:
+    """(name, type with typer's options, default) of one option."""
+    import typer
+
+    types: dict[type, tuple[Any, Any]] = {bool: (bool, False), list: (list[str], [])}
+    hint, default = types.get(option.kind, (option.kind | None, None))
+    shown = typer.Option(*option.flags, help=option.help, metavar=None if option.kind is bool else option.metavar)
+    return option.name, Annotated[hint, shown], default
+
+
+def _argument(argument: Argument) -> tuple[str, Any, Any]:
+    import typer
+
+    hint, default = (list[str], []) if argument.many else (str, "")
+    return argument.name, Annotated[hint, typer.Argument(help=argument.help, metavar=argument.name.upper())], default
+
+
+if __name__ == "__main__":
+    app()
