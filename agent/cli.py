@@ -51,14 +51,21 @@ class Command(NamedTuple):
 MODES = ("plan", "ask", "edits", "auto", "yolo")
 FORMATS = ("text", "json", "stream-json")
 
-MODEL = Option(("--model", "-m"), "The model, as provider:name: openai_chat:gpt-5, local, scripted:FILE", metavar="MODEL", setting=True)
+MODEL = Option(
+    ("--model", "-m"),
+    "The model, as provider:name: openai_chat:gpt-5, local, scripted:FILE",
+    metavar="MODEL",
+    setting=True,
+)
 CD = Option(("--cd", "-C"), "Work in this folder", metavar="DIR")
 SET = Option(("--set",), "Any setting, for this run only (repeatable)", list, "NAME=VALUE")
 
 SESSION = (
     MODEL,
     Option(("--continue", "-c"), "Go on with the newest session of this folder", bool),
-    Option(("--resume", "-r"), "Go on with a session: an id or its beginning, a name, a file; alone: choose", metavar="ID"),
+    Option(
+        ("--resume", "-r"), "Go on with a session: an id or its beginning, a name, a file; alone: choose", metavar="ID"
+    ),
     Option(("--name", "-n"), "Name of the session: found by it, else made", metavar="NAME"),
     Option(("--fork-session",), "Go on in a copy; the session itself stays as it is", bool),
     Option(("--no-session-persistence",), "Keep the session only as long as the command runs", bool),
@@ -66,21 +73,30 @@ SESSION = (
     Option(("--add-dir",), "One more folder that may be written in (repeatable)", list, "DIR"),
     Option(("--permission-mode",), "What runs unasked", metavar="MODE", values=MODES, setting=True),
     Option(("--yolo",), "Ask for nothing: short for --permission-mode yolo", bool),
-    Option(("--allow", "--allowedTools"), "A rule of what may run unasked: 'bash(git log *)' (repeatable)", list, "RULE"),
+    Option(
+        ("--allow", "--allowedTools"), "A rule of what may run unasked: 'bash(git log *)' (repeatable)", list, "RULE"
+    ),
     Option(("--deny", "--disallowedTools"), "A rule of what may never run (repeatable)", list, "RULE"),
     Option(("--effort",), "Reasoning effort, for models that have one", metavar="LEVEL", setting=True),
     Option(("--system-prompt",), "Use this system prompt in place of refold's own", metavar="TEXT", setting=True),
     Option(("--append-system-prompt",), "Add this to the system prompt", metavar="TEXT", setting=True),
     Option(("--bare",), "No AGENTS.md files, no user configuration beyond the model's", bool),
     SET,
-)  # fmt: skip
+)
 
 ONE_SHOT = (
     Option(("--print", "-p"), "One task, then exit: the answer on stdout, progress on stderr", bool),
     Option(("--output-format", "-o"), "What stdout gets", metavar="FORMAT", values=FORMATS),
-    Option(("--input-format",), "What stdin brings: the prompt, or a conversation of JSON lines", metavar="FORMAT", values=("text", "stream-json")),
+    Option(
+        ("--input-format",),
+        "What stdin brings: the prompt, or a conversation of JSON lines",
+        metavar="FORMAT",
+        values=("text", "stream-json"),
+    ),
     Option(("--include-partial-messages",), "With stream-json: also the pieces of an answer as they come", bool),
-    Option(("--json-schema",), "The answer must be JSON of this schema (a file or the schema itself)", metavar="SCHEMA"),
+    Option(
+        ("--json-schema",), "The answer must be JSON of this schema (a file or the schema itself)", metavar="SCHEMA"
+    ),
     Option(("--output-last-message",), "Write the final answer to this file as well", metavar="FILE"),
     Option(("--prompt-file",), "Read the prompt from this file", metavar="FILE"),
     Option(("--quiet", "-q"), "Nothing on stderr but the reason of a failure", bool),
@@ -88,14 +104,25 @@ ONE_SHOT = (
     Option(("--max-tokens",), "Most tokens, read and written, over all requests", int, "N"),
     Option(("--max-budget-usd",), "Most money, in US dollars, where the price is known", float, "USD"),
     Option(("--timeout",), "Most time, in seconds", float, "SECONDS"),
-    Option(("--require-check",), "A command that must pass at the end; its failure goes back to the model", metavar="CMD"),
-)  # fmt: skip
+    Option(
+        ("--require-check",), "A command that must pass at the end; its failure goes back to the model", metavar="CMD"
+    ),
+)
 
 PROMPT = Argument("prompt", "The task, in words; - reads it from stdin", many=True)
 
 COMMANDS = (
-    Command("chat", "Talk with the agent (what `refold` alone does)", "agent.cli_session:chat", SESSION + ONE_SHOT, (PROMPT,), hidden=True),
-    Command("run", "One task, then exit (what `refold -p` does)", "agent.cli_session:run", SESSION + ONE_SHOT, (PROMPT,)),
+    Command(
+        "chat",
+        "Talk with the agent (what `refold` alone does)",
+        "agent.cli_session:chat",
+        SESSION + ONE_SHOT,
+        (PROMPT,),
+        hidden=True,
+    ),
+    Command(
+        "run", "One task, then exit (what `refold -p` does)", "agent.cli_session:run", SESSION + ONE_SHOT, (PROMPT,)
+    ),
     Command(
         "sessions",
         "List the sessions of this folder, or show or remove one",
@@ -105,7 +132,10 @@ COMMANDS = (
             Option(("--all", "-a"), "Those of all folders", bool),
             Option(("--json",), "As JSON lines", bool),
         ),
-        (Argument("action", "list (default), show, path or rm"), Argument("ref", "Which one: an id or its beginning, a name, latest")),
+        (
+            Argument("action", "list (default), show, path or rm"),
+            Argument("ref", "Which one: an id or its beginning, a name, latest"),
+        ),
     ),
     Command(
         "demo",
@@ -113,9 +143,15 @@ COMMANDS = (
         "agent.demo:demo",
         (MODEL, Option(("--recorded",), "Only the tour: offline, no model needed, some seconds", bool)),
     ),
-    Command("completion", "Print the completion script of a shell", "agent.cli_print:completion", (), (Argument("shell", "bash, zsh or fish"),)),
+    Command(
+        "completion",
+        "Print the completion script of a shell",
+        "agent.cli_print:completion",
+        (),
+        (Argument("shell", "bash, zsh or fish"),),
+    ),
     Command("man", "Print the man page (roff)", "agent.cli_print:man"),
-)  # fmt: skip
+)
 
 
 def find(name: str) -> Command | None:
@@ -142,13 +178,20 @@ def help_page(command: Command | None = None) -> str:
         chat = COMMANDS[0]
         listed = [(c.name, c.help) for c in COMMANDS if not c.hidden]
         return "\n".join(
-            ["Usage: refold [OPTIONS] [PROMPT...]      the chat, or with -p one task",
-             "       refold COMMAND [OPTIONS]         `refold COMMAND --help` tells more",
-             "", "A terminal coding agent. A conversation is folded, never cut.", "",
-             "Commands:", *_columns(listed), "",
-             "Options:", *_columns([_row(o) for o in chat.options]),
-             *_columns([("--version, -V", "Print the version"), ("--help", "Print this")])]
-        )  # fmt: skip
+            [
+                "Usage: refold [OPTIONS] [PROMPT...]      the chat, or with -p one task",
+                "       refold COMMAND [OPTIONS]         `refold COMMAND --help` tells more",
+                "",
+                "A terminal coding agent. A conversation is folded, never cut.",
+                "",
+                "Commands:",
+                *_columns(listed),
+                "",
+                "Options:",
+                *_columns([_row(o) for o in chat.options]),
+                *_columns([("--version, -V", "Print the version"), ("--help", "Print this")]),
+            ]
+        )
     words = "".join(f" [{a.name.upper()}{'...' if a.many else ''}]" for a in command.arguments)
     lines = [f"Usage: refold {command.name} [OPTIONS]{words}", "", command.help, ""]
     if command.arguments:
