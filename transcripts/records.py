@@ -143,6 +143,9 @@ class Request(Record):
     estimate: int = 0
     purpose: str = "step"
     messages: int = 0
+    units: float = 0.0
+    """Uncalibrated tokens of the whole request, to learn from the usage that is reported for it."""
+    checkpoint: str = ""
 
 
 @dataclass(frozen=True)

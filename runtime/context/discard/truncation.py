@@ -1,0 +1,116 @@
+"""Third: cut down to a budget. Middles of long texts, then the oldest steps; it works inside one huge round, and it is
+what a rescue rests on, for it asks no model."""
+
+from __future__ import annotations
+
+import json
+
+from runtime.context.draft import Draft
+from runtime.context.rounds import Step
+from transcripts.log import Entry
+
+_CAPS = (16_000, 8_000, 4_000, 2_000, 1_000, 500, 250)
+"""Characters a text may keep, tried from generous to harsh."""
+
+_HARSH_CAPS = (8_000, 4_000, 2_000, 1_000, 500, 250, 120, 60)
+
+
+class Truncation:
+    """Brings the view down to `token_budget` (or the goal, if that is lower).
+
+    Stays as it is, as long as anything else can give way: the newest `min_keep` messages, the last prompt, calls that
+    wait for a result, pinned messages.
+    """
+
+    name = "truncation"
+    loss = 30
+
+    def wanted(self, draft: Draft) -> bool:
+        """Whether the goal is not reached yet."""
+        return not draft.fits
+
+    async def discard(self, draft: Draft) -> None:
+        """Gives up, in this order: middles of the agent's texts, its oldest steps, the person's older words, and at
+        the last the middles of what is newest."""
+        if draft.settings.token_budget:
+            draft.goal = min(draft.goal, draft.settings.token_budget)
+        newest = _newest(draft, draft.settings.min_keep)
+        old = [s for s in draft.visible() if s.first not in newest]
+        agent = [s for s in old if not s.is_person and not draft.is_pinned(s)]
+        person = [s for s in old if s.is_person and not draft.is_pinned(s)]
+        _cut_middles(draft, agent, _CAPS)
+        _leave_out(draft, [s for s in agent if not s.unanswered()], self.name)
+        _cut_middles(draft, person, _CAPS)
+        _shed_words(draft, person)
+        _cut_middles(draft, draft.visible(), _HARSH_CAPS)
+        rest = [s for s in draft.visible() if not s.unanswered() and not _is_last_prompt(draft, s)]
+        _leave_out(draft, rest, self.name)
+
+
+def _newest(draft: Draft, count: int) -> set[int]:
+    """The steps that hold the newest `count` messages, and the last prompt."""
+    kept: set[int] = set()
+    messages = 0
+    for step in reversed(draft.visible()):
+        if messages < max(1, count):
+            kept.add(step.first)
+        messages += len(step.entries())
+    return kept | {s.first for s in draft.visible() if _is_last_prompt(draft, s)}
+
+
+def _is_last_prompt(draft: Draft, step: Step) -> bool:
+    last = next((s for s in reversed(draft.steps) if s.is_person), None)
+    return last is not None and last.first == step.first
+
+
+def _cut_middles(draft: Draft, steps: list[Step], caps: tuple[int, ...]) -> None:
+    for cap in caps:
+        for step in steps:
+            if draft.fits:
+                return
+            for entry in step.entries():
+                _cut(draft, step, entry, cap)
+            _cut_arguments(draft, step, cap)
+
+
+def _cut(draft: Draft, step: Step, entry: Entry, cap: int) -> None:
+    text = draft.text(entry)
+    if len(text) > cap + 80:
+        draft.show_as(step, entry, middle_out(entry.record.text, cap, f"recall(id=\"#{entry.seq}\")"))
+
+
+def _cut_arguments(draft: Draft, step: Step, cap: int) -> None:
+    for call in step.head.record.calls if step.head.kind == "assistant" else ():
+        if len(call.arguments) > cap + 80:
+            args = {k: _cut_value(v, cap, step.first) for k, v in call.args.items()}
+            draft.shorten_arguments(step, call, json.dumps(args, ensure_ascii=False))
+
+
+def _cut_value(value: object, cap: int, seq: int) -> object:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= cap + 80 else middle_out(text, cap, f"recall(id=\"#{seq}\")")
+
+
+def middle_out(text: str, cap: int, how: str) -> str:
+    """The text with its middle left out: about `cap` characters, two thirds of them from the beginning."""
+    first, last = cap * 2 // 3, cap // 3
+    left = len(text) - first - last
+    return f"{text[:first]}\n[... {left:,} characters folded: {how} ...]\n{text[len(text) - last:]}"
+
+
+def _leave_out(draft: Draft, steps: list[Step], reason: str) -> None:
+    for step in steps:
+        if draft.fits:
+            return
+        draft.hide(step, reason)
+
+
+def _shed_words(draft: Draft, steps: list[Step]) -> None:
+    """The person's oldest words leave last, and only as far as they must; the first request stays longest."""
+    for step in [*steps[1:], *steps[:1]]:
+        if draft.fits:
+            return
+        draft.hide(step, Truncation.name)
+
+
+STRATEGY = Truncation()

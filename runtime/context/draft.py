@@ -1,0 +1,172 @@
+"""Draft: a fold while it is being thought out. Strategies change it; nothing counts before the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from runtime.context.budget import ContextBudgetPolicy, ContextSettings
+from runtime.context.estimate import TokenEstimator
+from runtime.context.projection import Patch, message_units, wire_step
+from runtime.context.rounds import Round, RoundSegmenter, Step
+from transcripts.log import Entry
+from transcripts.records import Checkpoint, ToolCall
+
+Summarise = Callable[[str], Awaitable[str]]
+"""An instruction -> the model's notes about the view so far. Raises SummaryFailed."""
+
+
+PREFACE_SHARE = 0.10
+"""Part of the window held free for the state block (0.05) and the notes."""
+
+
+class SummaryFailed(Exception):
+    """No usable notes; the words say why. The fold goes on without them."""
+
+
+class Draft:
+    """The steps of a history with what is to become of them, and what they cost (tokens) under the patch so far.
+
+    `goal` (tokens) is what the strategies work towards; `fixed` (units) what cannot leave: system prompt, tools
+    (together `system_units`) and room for the preface.
+    """
+
+    def __init__(
+        self,
+        *,
+        messages: Sequence[Entry],
+        active: Checkpoint | None,
+        policy: ContextBudgetPolicy,
+        estimator: TokenEstimator,
+        system_units: float,
+        goal: int,
+        pinned: frozenset[int] = frozenset(),
+        summarise: Summarise | None = None,
+        focus: str = "",
+    ) -> None:
+        self.segmenter = RoundSegmenter()
+        self.steps: list[Step] = self.segmenter.steps(messages)
+        self.active, self.policy, self.estimator = active, policy, estimator
+        self.goal, self.pinned, self.summarise, self.focus = goal, pinned, summarise, focus
+        self.system_units = system_units
+        self.fixed = system_units + PREFACE_SHARE * policy.window
+        patch = Patch(active)
+        self.reasons: dict[int, str] = {s.first: why for s in self.steps if (why := patch.hidden(s.first))}
+        self.texts: dict[str, str] = dict(active.texts) if active else {}
+        self.args: dict[str, str] = dict(active.args) if active else {}
+        self.notes = active.notes if active else ""
+        self.notes_upto = active.notes_upto if active else 0
+        self.notes_status = ""
+        self._costs = {s.first: self._measure(s) for s in self.steps}
+        self._total = sum(self._costs.values())
+
+    @property
+    def settings(self) -> ContextSettings:
+        """What the person set."""
+        return self.policy.settings
+
+    @property
+    def tokens(self) -> int:
+        """The estimate of the request under the patch so far."""
+        return self.estimator.tokens(self.fixed + self._total)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the goal is reached."""
+        return self.tokens <= self.goal
+
+    def visible(self) -> list[Step]:
+        """The steps that are in the view, oldest first."""
+        return [s for s in self.steps if s.first not in self.reasons]
+
+    def rounds(self) -> list[Round]:
+        """All rounds, hidden or not."""
+        return self.segmenter.rounds(self.steps)
+
+    def results(self) -> Iterator[tuple[Step, ToolCall, Entry]]:
+        """Every tool result in the view with its call, oldest first."""
+        for step in self.visible():
+            if step.head.kind == "assistant":
+                for call in step.head.record.calls:
+                    if call.id in step.results:
+                        yield step, call, step.results[call.id]
+
+    def is_pinned(self, step: Step) -> bool:
+        """Whether the person pinned a message of this step."""
+        return any(e.seq in self.pinned for e in step.entries())
+
+    def cost(self, step: Step) -> float:
+        """Uncalibrated tokens of a step under the patch so far."""
+        return self._costs[step.first]
+
+    def text(self, entry: Entry) -> str:
+        """The words under which a message would be shown."""
+        return self.texts.get(str(entry.seq), entry.record.text)
+
+    def hide(self, step: Step, reason: str) -> None:
+        """Leaves a whole step out of the view."""
+        self.reasons[step.first] = reason
+        self._update(step)
+
+    def show_as(self, step: Step, entry: Entry, text: str) -> None:
+        """Shows a message under other words, where that is shorter."""
+        if len(text) < len(self.text(entry)):
+            self.texts[str(entry.seq)] = text
+            self._update(step)
+
+    def shorten_arguments(self, step: Step, call: ToolCall, arguments: str) -> None:
+        """Shows a call with other arguments (the text of a JSON object), where that is shorter."""
+        key = f"{step.first}:{call.id}"
+        if len(arguments) < len(self.args.get(key, call.arguments)):
+            self.args[key] = arguments
+            self._update(step)
+
+    def hidden_ranges(self) -> Mapping[str, str]:
+        """What is left out, as a checkpoint says it: "first-last" -> reason. Neighbours with one reason are one."""
+        out: list[tuple[int, int, str]] = []
+        joined = False
+        for step in self.steps:
+            why = self.reasons.get(step.first)
+            if why and joined and out[-1][2] == why:
+                out[-1] = (out[-1][0], step.last, why)
+            elif why:
+                out.append((step.first, step.last, why))
+            joined = bool(why)
+        return {f"{a}-{b}": why for a, b, why in out}
+
+    def patch_values(self) -> dict[str, Any]:
+        """The patch as values of a checkpoint; words for messages that are left out anyway are dropped."""
+        shown = {str(e.seq) for s in self.visible() for e in s.entries()}
+        return {
+            "upto": self.steps[-1].last if self.steps else 0,
+            "hidden": self.hidden_ranges(),
+            "texts": {k: v for k, v in self.texts.items() if k in shown},
+            "args": {k: v for k, v in self.args.items() if k.split(":")[0] in shown},
+            "notes": self.notes,
+            "notes_upto": self.notes_upto,
+        }
+
+    def _update(self, step: Step) -> None:
+        self._total -= self._costs[step.first]
+        self._costs[step.first] = self._measure(step)
+        self._total += self._costs[step.first]
+
+    def _measure(self, step: Step) -> float:
+        if step.first in self.reasons:
+            return 0.0
+        patch = _DraftPatch(self)
+        return sum(message_units(m, self.estimator) for m in wire_step(step, patch, lambda image: "data:"))
+
+
+class _DraftPatch(Patch):
+    """Reads a draft the way the projection reads a checkpoint."""
+
+    def __init__(self, draft: Draft) -> None:
+        super().__init__(None)
+        self.draft = draft
+
+    def text(self, entry: Entry) -> str:
+        return self.draft.text(entry)
+
+    def arguments(self, seq: int, call: ToolCall) -> str:
+        return self.draft.args.get(f"{seq}:{call.id}", call.arguments)

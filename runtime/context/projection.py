@@ -1,0 +1,245 @@
+"""ProjectionBuilder: log + checkpoint -> view. Pure: the same records give the same bytes, today and after a crash.
+
+The view is made of wire messages (chat-completions shape). Each is built once, when it is appended; a checkpoint
+builds the view anew, once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.context.estimate import OTHER_PART_CHARS, TokenEstimator
+from runtime.context.rounds import RoundSegmenter, Step
+from transcripts.log import Entry
+from transcripts.records import Checkpoint, Image, ToolCall, User, clean
+
+Wire = dict[str, Any]
+Resolve = Callable[[Image], str]
+"""An image -> a data URL, or "" where its bytes are gone."""
+
+FOLD_HEADER = (
+    "[Earlier parts of this conversation are folded away. Nothing is lost: recall(id=\"#12\") or "
+    "recall(query=\"words\") shows any of it.]"
+)
+LOST_RESULT = "[The result of this call is not in the log. It may have run: verify before you repeat it.]"
+
+
+def canonical(value: Any) -> bytes:
+    """JSON bytes of a wire value: the one form that is hashed."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+class Patch:
+    """A checkpoint made ready for look-ups. Without a checkpoint everything is shown as it is."""
+
+    def __init__(self, checkpoint: Checkpoint | None) -> None:
+        self.checkpoint = checkpoint
+        spans = sorted((*map(int, k.split("-")), why) for k, why in (checkpoint.hidden if checkpoint else {}).items())
+        self._spans: list[tuple[int, int, str]] = spans  # type: ignore[assignment]
+        self._starts = [s[0] for s in self._spans]
+        self._stubs = {k.split(":")[0] for k in (*checkpoint.texts, *checkpoint.args)} if checkpoint else set()
+
+    def hidden(self, seq: int) -> str:
+        """Why a message is left out; "" where it is shown."""
+        i = bisect_right(self._starts, seq) - 1
+        return self._spans[i][2] if i >= 0 and seq <= self._spans[i][1] else ""
+
+    def text(self, entry: Entry) -> str:
+        """The words under which a message is shown."""
+        found = self.checkpoint.texts.get(str(entry.seq)) if self.checkpoint else None
+        return entry.record.text if found is None else found
+
+    def arguments(self, seq: int, call: ToolCall) -> str:
+        """The arguments under which a call is shown."""
+        found = self.checkpoint.args.get(f"{seq}:{call.id}") if self.checkpoint else None
+        return call.arguments if found is None else found
+
+    def fate(self, entry: Entry) -> str:
+        """What became of a message: shown, stub, covered (by the notes) or the reason it is left out for."""
+        why = self.hidden(entry.seq)
+        c = self.checkpoint
+        if why:
+            return "covered" if c and c.notes and entry.seq <= c.notes_upto else f"left out: {why}"
+        return "stub" if str(entry.seq) in self._stubs else "shown"
+
+
+def preface(checkpoint: Checkpoint) -> str:
+    """The one message that stands for what is left out: facts by code first, the model's notes after them."""
+    parts = [FOLD_HEADER]
+    if checkpoint.state:
+        parts.append(f"<state written-by=\"refold\">\n{checkpoint.state}\n</state>")
+    if checkpoint.notes:
+        parts.append(
+            "<notes written-by=\"the model, earlier\" authority=\"below the person's own words\">\n"
+            f"{checkpoint.notes}\n</notes>"
+        )
+    return "\n\n".join(parts)
+
+
+def wire_step(step: Step, patch: Patch, resolve: Resolve) -> list[Wire]:
+    """The wire messages of one step as the patch shows it; [] where it is left out or nothing but an orphan."""
+    head = step.head
+    if head.kind == "tool_result" or patch.hidden(head.seq):
+        return []
+    if head.kind == "user":
+        return [_user(head, patch, resolve)]
+    return _answer(step, patch, resolve)
+
+
+def _user(entry: Entry, patch: Patch, resolve: Resolve) -> Wire:
+    record: User = entry.record
+    text = clean(patch.text(entry)) or "(empty message)"
+    pictures = [_picture(i, resolve) for i in record.images]
+    if not pictures:
+        return {"role": "user", "content": text}
+    return {"role": "user", "content": [{"type": "text", "text": text}, *pictures]}
+
+
+def _picture(image: Image, resolve: Resolve) -> Wire:
+    url = resolve(image)
+    if not url:
+        return {"type": "text", "text": f"[an image ({image.media}) that is no longer there]"}
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _answer(step: Step, patch: Patch, resolve: Resolve) -> list[Wire]:
+    record, seq = step.head.record, step.head.seq
+    text = clean(patch.text(step.head)) + _mark(record.finish, record.text)
+    message: Wire = {"role": "assistant", "content": text or (None if record.calls else "(no answer)")}
+    message.update(record.extra.get("wire", {}))
+    if not record.calls:
+        return [message]
+    message["tool_calls"] = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": clean(patch.arguments(seq, call))},
+        }
+        for call in record.calls
+    ]
+    out, pictures = [message], []
+    for call in record.calls:
+        entry = step.results.get(call.id)
+        content = clean(patch.text(entry)) if entry else LOST_RESULT
+        out.append({"role": "tool", "tool_call_id": call.id, "content": content or "(no output)"})
+        shown = entry.record.images if entry and patch.text(entry) == entry.record.text else ()
+        pictures += [_picture(i, resolve) for i in shown]
+    if pictures:
+        out.append({"role": "user", "content": [{"type": "text", "text": "[Images from the calls above]"}, *pictures]})
+    return out
+
+
+def _mark(finish: str, text: str) -> str:
+    words = {"interrupted": "[stopped here by the person]", "cut": "[the connection broke here]"}.get(finish, "")
+    return f"\n\n{words}" if words and text else words
+
+
+class View:
+    """A growing list of wire messages with their sizes and a running hash. Two messages of the user's role in a row
+    become one, for the strictest providers want the roles to alternate."""
+
+    def __init__(self, estimator: TokenEstimator) -> None:
+        self.estimator = estimator
+        self.messages: list[Wire] = []
+        self.units = 0.0
+        self._hash = hashlib.sha256()
+        self._last = b""
+        self._last_units = 0.0
+
+    def copy(self) -> View:
+        """An independent view with the same messages."""
+        other = View(self.estimator)
+        other.messages, other.units = list(self.messages), self.units
+        other._hash, other._last, other._last_units = self._hash.copy(), self._last, self._last_units
+        return other
+
+    def add(self, message: Wire) -> None:
+        """Puts one message at the end."""
+        if self.messages and message["role"] == "user" and self.messages[-1]["role"] == "user":
+            message = _merge(self.messages.pop(), message)
+            self.units -= self._last_units
+        else:
+            self._hash.update(self._last)
+        self._last = canonical(message) + b","
+        self._last_units = message_units(message, self.estimator)
+        self.units += self._last_units
+        self.messages.append(message)
+
+    def sha(self, fixed: bytes) -> str:
+        """SHA-256 (hex) of the messages and of `fixed`, which stands for the system prompt and the tools."""
+        whole = self._hash.copy()
+        whole.update(self._last)
+        whole.update(fixed)
+        return whole.hexdigest()
+
+
+def _merge(first: Wire, second: Wire) -> Wire:
+    a, b = first["content"], second["content"]
+    if isinstance(a, str) and isinstance(b, str):
+        return {"role": "user", "content": f"{a}\n\n{b}"}
+    parts = [*([{"type": "text", "text": a}] if isinstance(a, str) else a)]
+    parts += [{"type": "text", "text": b}] if isinstance(b, str) else b
+    return {"role": "user", "content": parts}
+
+
+def message_units(message: Mapping[str, Any], estimator: TokenEstimator) -> float:
+    """Uncalibrated tokens of one wire message, four for its frame included."""
+    content = message.get("content")
+    total = 4.0
+    for part in content if isinstance(content, list) else [{"text": content or ""}]:
+        total += estimator.units(part["text"]) if "text" in part else OTHER_PART_CHARS / estimator.chars_per_token
+    for call in message.get("tool_calls", ()):
+        total += 8.0 + estimator.units(call["function"]["name"]) + estimator.units(call["function"]["arguments"])
+    if "reasoning_content" in message:
+        total += estimator.units(message["reasoning_content"] or "")
+    return total
+
+
+@dataclass(frozen=True)
+class ProjectionResult:
+    """A view and the account of it. `fates`: number of each message -> shown, stub, covered, left out: ..., orphan.
+    `mode`: full_history or folded."""
+
+    view: View
+    mode: str = "full_history"
+    checkpoint: str = ""
+    fates: Mapping[int, str] = field(default_factory=dict)
+
+
+class ProjectionBuilder:
+    """Projects a history under a checkpoint."""
+
+    def __init__(self, estimator: TokenEstimator, resolve: Resolve) -> None:
+        self.estimator = estimator
+        self.resolve = resolve
+        self.segmenter = RoundSegmenter()
+
+    def project(self, messages: Sequence[Entry], checkpoint: Checkpoint | None) -> ProjectionResult:
+        """The view of these messages under this checkpoint. Changes nothing and asks nobody."""
+        view, patch = View(self.estimator), Patch(checkpoint)
+        if checkpoint:
+            view.add({"role": "user", "content": clean(preface(checkpoint))})
+        for step in self.segmenter.steps(messages):
+            self.extend(view, step, patch)
+        mode = "folded" if checkpoint else "full_history"
+        return ProjectionResult(view, mode, checkpoint.id if checkpoint else "", {})
+
+    def fates(self, messages: Sequence[Entry], checkpoint: Checkpoint | None) -> dict[int, str]:
+        """What became of each message, by its number: the sum is the history."""
+        patch = Patch(checkpoint)
+        out: dict[int, str] = {}
+        for step in self.segmenter.steps(messages):
+            for entry in step.entries():
+                lost = entry in step.orphans or step.head.kind == "tool_result"
+                out[entry.seq] = "left out: orphan" if lost else patch.fate(entry)
+        return out
+
+    def extend(self, view: View, step: Step, patch: Patch) -> None:
+        """Puts one more step at the end of a view."""
+        for message in wire_step(step, patch, self.resolve):
+            view.add(message)

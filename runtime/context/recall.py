@@ -1,0 +1,119 @@
+"""Recall: how what left the view comes back. By number, by blob, by words, by path; newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from transcripts.blobs import Blobs
+from transcripts.log import Entry
+
+_MOST_HITS, _SNIPPET = 20, 160
+
+
+class Recall:
+    """Reads the log for the model. `fates` (number -> shown, stub, ...) restricts a search to what is not in view."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self.blobs = blobs
+
+    def by_id(self, messages: Sequence[Entry], ref: str, start: int, count: int, share: int) -> str:
+        """The whole text of a message (#12) or a blob, from line `start` on, `count` lines (0: as many as fit).
+
+        Raises ValueError in words for the model where there is no such thing.
+        """
+        ref = ref.strip().lstrip("#")
+        text = self._message(messages, int(ref)) if ref.isdecimal() else self._blob(ref)
+        return page(text, start, count, share)
+
+    def search(
+        self, messages: Sequence[Entry], fates: Mapping[int, str], query: str, path: str, share: int
+    ) -> str:
+        """Lines that hold all words of `query` (and messages about `path`) in what is not in view, newest first."""
+        words = [w.casefold() for w in query.split()]
+        hits: list[str] = []
+        size = 0
+        for entry in reversed(messages):
+            if fates.get(entry.seq, "shown") == "shown" or entry.record.__class__.__name__ == "":
+                continue
+            if path and path not in _about(entry):
+                continue
+            line = _first_line(self._full(entry), words)
+            if line is None:
+                continue
+            hits.append(f"#{entry.seq} {_label(entry)}: {line}")
+            size += len(hits[-1])
+            if len(hits) == _MOST_HITS or size > share:
+                break
+        if not hits:
+            return "Nothing out of view matches. What is in view is not searched."
+        return "\n".join(["Newest first; recall(id=\"#N\") shows one whole:", *hits])
+
+    def _message(self, messages: Sequence[Entry], seq: int) -> str:
+        entry = next((e for e in messages if e.seq == seq), None)
+        if entry is None:
+            raise ValueError(f"There is no message #{seq}.")
+        return self._full(entry)
+
+    def _full(self, entry: Entry) -> str:
+        record = entry.record
+        if entry.kind == "tool_result" and record.blob:
+            try:
+                return self.blobs.get(record.blob).decode("utf-8", "replace")
+            except KeyError:
+                return f"[the full text is gone; what was shown:]\n{record.text}"
+        calls = "".join(f"\n{c.name}({c.arguments})" for c in getattr(record, "calls", ()))
+        return f"{record.text}{calls}"
+
+    def _blob(self, ref: str) -> str:
+        try:
+            return self.blobs.get(ref).decode("utf-8", "replace")
+        except (KeyError, ValueError) as error:
+            raise ValueError(f"There is nothing with the id {ref!r}. Ids look like #12.") from error
+
+
+def page(text: str, start: int, count: int, share: int) -> str:
+    """Lines `start` to `start + count` (from 1) of a text, at most `share` characters, with the way to go on."""
+    lines = text.split("\n")
+    first = max(0, start - 1)
+    wanted = lines[first : first + count] if count > 0 else lines[first:]
+    out: list[str] = []
+    size = 0
+    for line in wanted:
+        if size + len(line) + 1 > share:
+            if not out:
+                out.append(f"{line[:share]} [... {len(line) - share:,} more characters in this line]")
+            break
+        out.append(line)
+        size += len(line) + 1
+    end = first + len(out)
+    more = f"\n[lines {first + 1} to {end} of {len(lines)}; go on with start={end + 1}]" if end < len(lines) else ""
+    return "\n".join(out) + more
+
+
+def _about(entry: Entry) -> str:
+    if entry.kind == "tool_result":
+        return str(entry.record.meta.get("path", "")) + str(entry.record.meta.get("command", ""))
+    return entry.record.text + " ".join(c.arguments for c in getattr(entry.record, "calls", ()))
+
+
+def _label(entry: Entry) -> str:
+    if entry.kind == "tool_result":
+        where = entry.record.meta.get("path") or entry.record.meta.get("command") or ""
+        return f"{entry.record.name} {str(where)[:80]}".strip()
+    return {"user": "user", "assistant": "you"}[entry.kind]
+
+
+def _first_line(text: str, words: Sequence[str]) -> str | None:
+    if not words:
+        return " ".join(text[:_SNIPPET].split())
+    best = None
+    folded = text.casefold()
+    if not all(w in folded for w in words):
+        return None
+    for line in text.splitlines():
+        low = line.casefold()
+        if all(w in low for w in words):
+            return line.strip()[:_SNIPPET]
+        if best is None and any(w in low for w in words):
+            best = line
+    return (best or text).strip()[:_SNIPPET]
