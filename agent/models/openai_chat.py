@@ -1,0 +1,129 @@
+"""Any server that speaks OpenAI's chat completions, streamed.
+
+The stream is read as bytes, not as the SDK's objects: a malformed chunk, JSON in place of events, an answer that stops
+in the middle are things to be told apart, and the SDK's parser raises or guesses at each. The SDK is imported when the
+first request is made (it costs about half a second), in a thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from agent.models import wire
+from agent.models.assembly import Assembly
+from agent.models.base import ModelOptions, config_error, usage_of
+from agent.models.connection import Connection, Response
+from agent.models.sse import ChunkReader
+from agent.models.windows import Window
+from runtime.model import Answer, ModelError, ModelErrorKind, ModelEvent, ModelView
+
+DEFAULT_URL = "https://api.openai.com/v1"
+GRACE = 3.0
+"""Seconds to wait after the finish reason for usage and the end of the stream; some servers keep the line open."""
+
+
+def create(name: str, options: ModelOptions) -> OpenAIChat:
+    """The model of that name at `options.base_url`. Raises ModelError where name or key is missing."""
+    if not name:
+        raise config_error("Which model? Name one after the colon, for example openai_chat:gpt-5.")
+    if not options.api_key and not options.base_url:
+        words = "There is no key for OpenAI. Set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs none."
+        raise ModelError(ModelErrorKind.AUTH, words)
+    return OpenAIChat(name, options)
+
+
+class OpenAIChat:
+    """A model behind chat completions. `extra` of the options: tool_protocol ("native" or "text"), body (more fields of
+    each request), label (what to call the provider in `name`)."""
+
+    def __init__(self, model: str, options: ModelOptions) -> None:
+        self.model = model
+        self.options = options
+        self.name = f"{options.extra.get('label', 'openai_chat')}:{model}"
+        self.connection = Connection(options.base_url or DEFAULT_URL, options)
+        self._window = Window(self.connection.base_url, model, options)
+        self._habits = wire.Habits(tool_protocol=options.extra.get("tool_protocol", "native"))
+        self._taken: set[str] | None = None
+
+    @property
+    def window(self) -> int:
+        """The window in tokens."""
+        return self._window.tokens
+
+    @property
+    def window_source(self) -> str:
+        """Who said so: learned, set, asked, table or default."""
+        return self._window.source
+
+    def learn_window(self, tokens: int) -> None:
+        """Remembers what an error told: from now on, and for the next sessions with this server and model."""
+        self._window.learn(tokens)
+
+    async def prepare(self) -> None:
+        """Does before the first request what takes time: imports the SDK."""
+        await self.connection.warm()
+
+    async def close(self) -> None:
+        """Closes idle connections."""
+        await self.connection.close()
+
+    async def stream(self, view: ModelView) -> AsyncIterator[ModelEvent]:
+        """Streams the answer to one view; see runtime.model.Model."""
+        if self._taken is None:
+            self._taken = wire.call_ids(view.messages)
+        while True:
+            habits = self._habits
+            try:
+                async with aclosing(self._once(view, habits)) as events:
+                    async for event in events:
+                        yield event
+                return
+            except ModelError as error:
+                self._habits = wire.adapt(habits, error)
+                if self._habits is habits or error.partial is not None:
+                    raise
+
+    async def _once(self, view: ModelView, habits: wire.Habits) -> AsyncIterator[ModelEvent]:
+        started = time.monotonic()
+        assembly = Assembly(self.name, self._taken or set())
+        reader = ChunkReader()
+        body = wire.body(self.model, view, self.options, habits)
+        try:
+            async with self.connection.open(_open, body) as response:
+                while data := await _more(response, assembly, reader):
+                    for chunk in reader.feed(data):
+                        for event in assembly.feed(chunk):
+                            yield event
+            for chunk in reader.close():
+                for event in assembly.feed(chunk):
+                    yield event
+            for event in assembly.end(reader.done):
+                yield event
+            yield Answer(assembly.answer(), usage_of(assembly.usage, self.name, started))
+        except ModelError as error:
+            raise assembly.failed(error) from error.__cause__
+
+
+async def _more(response: Response, assembly: Assembly, reader: ChunkReader) -> bytes:
+    """The next bytes, b"" once the answer is complete. What goes wrong after the finish reason does not matter."""
+    if reader.done:
+        return b""
+    if not assembly.finish:
+        return await response.read()
+    try:
+        return await response.read(GRACE)
+    except ModelError:
+        return b""
+
+
+def _open(client: Any, body: Mapping[str, Any]) -> Any:
+    """The SDK walks through every message it is handed at each request (0.16 ms each); an extra body it takes as is."""
+    import openai
+
+    rest = {k: v for k, v in body.items() if k != "model"}
+    return client.chat.completions.with_streaming_response.create(
+        model=body["model"], messages=openai.omit, stream=True, extra_body=rest
+    )

@@ -1,0 +1,70 @@
+"""How large a model's window is, and who said so: learned > set > asked > table > default."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from agent.models.base import ModelOptions
+
+DEFAULT = 128_000
+"""Tokens, where nobody knows."""
+SMALLEST = 256
+"""Tokens below which a number that a server names is no window."""
+
+
+class Window:
+    """The window of one model at one server. Learned values are kept in home/windows.json, per (base URL, model)."""
+
+    def __init__(self, base_url: str, model: str, options: ModelOptions, table: int | None = None) -> None:
+        self._key = f"{base_url} {model}"
+        self._path = options.home / "windows.json"
+        self._learned = _remembered(self._path).get(self._key, {}).get("window")
+        self._set = options.window
+        self._asked: int | None = None
+        self._table = table
+
+    @property
+    def tokens(self) -> int:
+        """The window in tokens."""
+        return self._learned or self._set or self._asked or self._table or DEFAULT
+
+    @property
+    def source(self) -> str:
+        """learned, set, asked, table or default."""
+        found = {"learned": self._learned, "set": self._set, "asked": self._asked, "table": self._table}
+        return next((name for name, value in found.items() if value), "default")
+
+    def ask(self, tokens: int | None) -> None:
+        """Takes what the server says about itself."""
+        self._asked = tokens if tokens and tokens >= SMALLEST else None
+
+    def learn(self, tokens: int) -> None:
+        """Takes and remembers what an error proved. A file that cannot be written is no reason to stop."""
+        if tokens < SMALLEST:
+            return
+        self._learned = tokens
+        everything = {**_remembered(self._path), self._key: {"window": tokens}}
+        try:
+            _write(self._path, everything)
+        except OSError:
+            return
+
+
+def _remembered(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {k: v for k, v in found.items() if isinstance(v, dict)} if isinstance(found, dict) else {}
+
+
+def _write(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(value, file, indent=1, sort_keys=True)
+    os.replace(name, path)

@@ -1,0 +1,76 @@
+"""A view as the body of a request, and what a server's refusal of the body teaches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent.models.base import ModelOptions
+from runtime.model import ModelError, ModelErrorKind, ModelView
+
+K = ModelErrorKind
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How this server wants to be asked; learned from its refusals. `without`: fields it does not know."""
+
+    tool_protocol: str = "native"
+    output_field: str = "max_tokens"
+    without: frozenset[str] = frozenset()
+
+
+OPTIONAL = ("stream_options", "temperature", "tool_choice", "reasoning_effort", "prompt_cache_key", "return_progress")
+"""Fields a request can do without when a server refuses them."""
+
+
+def body(model: str, view: ModelView, options: ModelOptions, habits: Habits) -> dict[str, Any]:
+    """The whole body of a chat-completions request. The messages stand last and only grow at their end, so as long as
+    no checkpoint is made each body begins with all of the one before, but for its last two brackets."""
+    out: dict[str, Any] = {"stream_options": {"include_usage": True}, **options.extra.get("body", {})}
+    params = dict(view.params)
+    if options.temperature is not None:
+        out["temperature"] = options.temperature
+    if options.effort:
+        out["reasoning_effort"] = options.effort
+    if params.get("max_tokens") is not None:
+        out[habits.output_field] = params.pop("max_tokens")
+    if view.tools and habits.tool_protocol == "native":
+        out["tools"] = list(view.tools)
+    else:
+        params.pop("tool_choice", None)
+    out.update({k: v for k, v in params.items() if v is not None})
+    out["messages"] = messages(view)
+    return {"model": model, **{k: v for k, v in out.items() if k not in habits.without}}
+
+
+def messages(view: ModelView) -> list[Mapping[str, Any]]:
+    """System prompt and messages as they go out."""
+    system = [{"role": "system", "content": view.system}] if view.system else []
+    return [*system, *view.messages]
+
+
+def adapt(habits: Habits, error: ModelError) -> Habits:
+    """The habits with which the same request may be taken; the same object where there is nothing to change."""
+    if error.status not in (400, 404, 422, 500, 501):
+        return habits
+    text = error.message.lower()
+    if "max_completion_tokens" in text and habits.output_field == "max_tokens" and "max_tokens" in text:
+        return replace(habits, output_field="max_completion_tokens")
+    if error.kind not in (K.UNKNOWN, K.MALFORMED_HISTORY, K.NOT_FOUND, K.SERVER, K.CONFIG):
+        return habits
+    named = next((f for f in OPTIONAL if _refuses(text, f) and f not in habits.without), "")
+    return replace(habits, without=habits.without | {named}) if named else habits
+
+
+def _refuses(text: str, field: str) -> bool:
+    if field == "stream_options" and "include_usage" in text:
+        return True
+    return re.search(rf"\b{field}\b", text) is not None
+
+
+def call_ids(messages: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Ids of all calls in the messages."""
+    return {c["id"] for m in messages for c in m.get("tool_calls") or () if c.get("id")}
