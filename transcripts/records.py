@@ -310,7 +310,9 @@ def _default(f: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, (ToolCall, Image)):
-        return {name: getattr(value, name) for name, default in _defaults(type(value)) if getattr(value, name) != default}
+        return {
+            name: getattr(value, name) for name, default in _defaults(type(value)) if getattr(value, name) != default
+        }
     if isinstance(value, tuple):
         return [_plain(v) for v in value]
     if isinstance(value, Mapping):

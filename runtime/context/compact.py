@@ -47,10 +47,15 @@ class ContextCompactor:
                 ran.append(strategy.name)
         return self._checked(draft, messages, cause, before, ran)
 
-    def _checked(self, draft: Draft, messages: Sequence[Entry], cause: str, before: int, ran: list[str]) -> CompactOutcome:
+    def _checked(
+        self, draft: Draft, messages: Sequence[Entry], cause: str, before: int, ran: list[str]
+    ) -> CompactOutcome:
         checkpoint = self._checkpoint(draft, messages, cause, before, ran)
         after = self._measure(draft, messages, checkpoint)
-        floor = {"system and tools": draft.estimator.tokens(draft.fixed), "kept": max(0, after - draft.estimator.tokens(draft.fixed))}
+        floor = {
+            "system and tools": draft.estimator.tokens(draft.fixed),
+            "kept": max(0, after - draft.estimator.tokens(draft.fixed)),
+        }
         if after > draft.goal:
             return CompactOutcome(None, f"it cannot be brought under {draft.goal:,} tokens (best: {after:,})", floor)
         if after > before * (1 - LEAST_SHRINK):
@@ -58,7 +63,9 @@ class ContextCompactor:
         values = {**vars(checkpoint), "tokens_after": after}
         return CompactOutcome(Checkpoint(**values), "folded", floor)
 
-    def _checkpoint(self, draft: Draft, messages: Sequence[Entry], cause: str, before: int, ran: list[str]) -> Checkpoint:
+    def _checkpoint(
+        self, draft: Draft, messages: Sequence[Entry], cause: str, before: int, ran: list[str]
+    ) -> Checkpoint:
         old = draft.active.meta.get("facts") if draft.active else None
         facts = gather(old or empty_facts(), messages)
         values = draft.patch_values()

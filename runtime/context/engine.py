@@ -71,6 +71,7 @@ class ContextEngine:
         self.window_source = "default"
         self._on_write = on_write
         self._summary_failures = 0
+        self._futile = 0
         self._set_fixed(system, specs)
         self._reset_view()
         for entry in log.entries:
@@ -196,8 +197,13 @@ class ContextEngine:
     # -- folding ----------------------------------------------------------------------------------------------------
 
     def should_compact(self) -> CompactDecision:
-        """Whether the next request is over the trigger."""
-        return self.policy.should_compact(estimated_tokens=self.estimate(), message_count=len(self.history))
+        """Whether the next request is over the trigger. Where a fold was no use, the next is tried only after the view
+        has grown by a twentieth of the window."""
+        estimate = self.estimate()
+        decision = self.policy.should_compact(estimated_tokens=estimate, message_count=len(self.history))
+        if decision.should_compact and self._futile and estimate < self._futile + self.window // 20:
+            return replace(decision, should_compact=False, reason="futile")
+        return decision
 
     async def compact_if_needed(self, model: Model | None) -> CompactOutcome | None:
         """Folds if the next request is over the trigger; None where it is not."""
@@ -221,6 +227,7 @@ class ContextEngine:
         outcome = await self.plan(model, cause=cause, focus=focus)
         if outcome.checkpoint is not None:
             self.append(outcome.checkpoint)
+        self._futile = 0 if outcome.checkpoint else self.estimate()
         return outcome
 
     async def plan(self, model: Model | None, *, cause: str = "asked", focus: str = "") -> CompactOutcome:
@@ -303,7 +310,13 @@ class ContextEngine:
             one = View(self.estimator)
             one.add(message)
             sizes[message["role"]] += one.units
-        names = {"user": "your words", "assistant": "answers", "tool": "tool results", "system": "system", "tools": "tools"}
+        names = {
+            "user": "your words",
+            "assistant": "answers",
+            "tool": "tool results",
+            "system": "system",
+            "tools": "tools",
+        }
         parts = [(names[k], self.estimator.tokens(v)) for k, v in sizes.items() if v]
         return ContextReport(
             parts, self.window, self.window_source, self.policy.trigger, self.estimate(), self._patch.checkpoint,

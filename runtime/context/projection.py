@@ -23,8 +23,8 @@ Resolve = Callable[[Image], str]
 """An image -> a data URL, or "" where its bytes are gone."""
 
 FOLD_HEADER = (
-    "[Earlier parts of this conversation are folded away. Nothing is lost: recall(id=\"#12\") or "
-    "recall(query=\"words\") shows any of it.]"
+    '[Earlier parts of this conversation are folded away. Nothing is lost: recall(id="#12") or '
+    'recall(query="words") shows any of it.]'
 )
 LOST_RESULT = "[The result of this call is not in the log. It may have run: verify before you repeat it.]"
 
@@ -72,10 +72,10 @@ def preface(checkpoint: Checkpoint) -> str:
     """The one message that stands for what is left out: facts by code first, the model's notes after them."""
     parts = [FOLD_HEADER]
     if checkpoint.state:
-        parts.append(f"<state written-by=\"refold\">\n{checkpoint.state}\n</state>")
+        parts.append(f'<state written-by="refold">\n{checkpoint.state}\n</state>')
     if checkpoint.notes:
         parts.append(
-            "<notes written-by=\"the model, earlier\" authority=\"below the person's own words\">\n"
+            '<notes written-by="the model, earlier" authority="below the person\'s own words">\n'
             f"{checkpoint.notes}\n</notes>"
         )
     return "\n\n".join(parts)

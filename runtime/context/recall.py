@@ -25,9 +25,7 @@ class Recall:
         text = self._message(messages, int(ref)) if ref.isdecimal() else self._blob(ref)
         return page(text, start, count, share)
 
-    def search(
-        self, messages: Sequence[Entry], fates: Mapping[int, str], query: str, path: str, share: int
-    ) -> str:
+    def search(self, messages: Sequence[Entry], fates: Mapping[int, str], query: str, path: str, share: int) -> str:
         """Lines that hold all words of `query` (and messages about `path`) in what is not in view, newest first."""
         words = [w.casefold() for w in query.split()]
         hits: list[str] = []
@@ -46,7 +44,7 @@ class Recall:
                 break
         if not hits:
             return "Nothing out of view matches. What is in view is not searched."
-        return "\n".join(["Newest first; recall(id=\"#N\") shows one whole:", *hits])
+        return "\n".join(['Newest first; recall(id="#N") shows one whole:', *hits])
 
     def _message(self, messages: Sequence[Entry], seq: int) -> str:
         entry = next((e for e in messages if e.seq == seq), None)

@@ -81,7 +81,7 @@ def _stub_result(draft: Draft, step: Step, call: ToolCall, entry: Entry, later: 
     size = draft.estimator.tokens(draft.estimator.units(text))
     head = " ".join(text[: draft.settings.max_result_chars].split())
     what = f"#{entry.seq} {call.name} result, {size:,} tokens, folded"
-    draft.show_as(step, entry, f"[{what}; {_truth(entry, later)}recall(id=\"#{entry.seq}\") shows it] {head}")
+    draft.show_as(step, entry, f'[{what}; {_truth(entry, later)}recall(id="#{entry.seq}") shows it] {head}')
 
 
 def _truth(entry: Entry, later: int) -> str:
@@ -104,7 +104,7 @@ def _stub_arguments(draft: Draft, step: Step, call: ToolCall) -> None:
         if len(text) < _LARGE_ARGUMENT:
             short[key] = value
         else:
-            short[key] = f"{text[:_HEAD_ARGUMENT]} [... {len(text):,} characters folded: recall(id=\"#{step.first}\")]"
+            short[key] = f'{text[:_HEAD_ARGUMENT]} [... {len(text):,} characters folded: recall(id="#{step.first}")]'
     draft.shorten_arguments(step, call, json.dumps(short, ensure_ascii=False))
 
 

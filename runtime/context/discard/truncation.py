@@ -76,7 +76,7 @@ def _cut_middles(draft: Draft, steps: list[Step], caps: tuple[int, ...]) -> None
 def _cut(draft: Draft, step: Step, entry: Entry, cap: int) -> None:
     text = draft.text(entry)
     if len(text) > cap + 80:
-        draft.show_as(step, entry, middle_out(entry.record.text, cap, f"recall(id=\"#{entry.seq}\")"))
+        draft.show_as(step, entry, middle_out(entry.record.text, cap, f'recall(id="#{entry.seq}")'))
 
 
 def _cut_arguments(draft: Draft, step: Step, cap: int) -> None:
@@ -88,14 +88,14 @@ def _cut_arguments(draft: Draft, step: Step, cap: int) -> None:
 
 def _cut_value(value: object, cap: int, seq: int) -> object:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return value if len(text) <= cap + 80 else middle_out(text, cap, f"recall(id=\"#{seq}\")")
+    return value if len(text) <= cap + 80 else middle_out(text, cap, f'recall(id="#{seq}")')
 
 
 def middle_out(text: str, cap: int, how: str) -> str:
     """The text with its middle left out: about `cap` characters, two thirds of them from the beginning."""
     first, last = cap * 2 // 3, cap // 3
     left = len(text) - first - last
-    return f"{text[:first]}\n[... {left:,} characters folded: {how} ...]\n{text[len(text) - last:]}"
+    return f"{text[:first]}\n[... {left:,} characters folded: {how} ...]\n{text[len(text) - last :]}"
 
 
 def _leave_out(draft: Draft, steps: list[Step], reason: str) -> None:

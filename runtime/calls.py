@@ -1,0 +1,179 @@
+"""Running the calls of one answer: asked for, durable before any effect, each answered exactly once, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from runtime.crew import Crew, Turn
+from runtime.events import Event, ToolFinished, ToolProgress, ToolStarted
+from tools.base import Picture, ToolOutput
+from transcripts import records
+from transcripts.records import Image, ToolCall, ToolResult
+
+_STUCK = "the same call gave the same result {count} times in a row"
+_NUDGE = (
+    "[This is time {count} that this call gave this very result. Asking again will not change it: "
+    "do something else, or say what stands in the way.]"
+)
+
+
+async def run_calls(crew: Crew, turn: Turn, calls: Sequence[ToolCall]) -> AsyncIterator[Event]:
+    """Runs calls in order; reading ones that stand together run side by side. Every call gets its result."""
+    for reading, group in groupby(calls, key=lambda call: effect_of(crew, call) == "read"):
+        batch = list(group)
+        if reading and len(batch) > 1:
+            async for event in _side_by_side(crew, turn, batch):
+                yield event
+            continue
+        for call in batch:
+            async for event in _one(crew, turn, call):
+                yield event
+
+
+async def refuse_calls(crew: Crew, calls: Sequence[ToolCall], why: str) -> AsyncIterator[Event]:
+    """Answers calls that are not run with the reason."""
+    for call in calls:
+        yield _finish(crew, call, ToolResult(call.id, call.name, why, "not_run"))
+
+
+def effect_of(crew: Crew, call: ToolCall) -> str:
+    """read, write or execute; a tool that does not exist reads."""
+    found = crew.toolbox.tools.get(call.name)
+    return found.effect if found else "read"
+
+
+async def _one(crew: Crew, turn: Turn, call: ToolCall) -> AsyncIterator[Event]:
+    refusal = await _refusal(crew, turn, call)
+    if refusal is not None:
+        yield _finish(crew, call, refusal)
+        return
+    yield _start(crew, call)
+    said: asyncio.Queue[str] = asyncio.Queue()
+    crew.toolbox.ctx.progress = said.put_nowait
+    task = asyncio.ensure_future(crew.toolbox.run(call.name, call.args))
+    try:
+        async for text in _while_running(task, said):
+            yield ToolProgress(call, text)
+        output = await task
+    finally:
+        await _stopped(task)
+    yield _finish(crew, call, _result(crew, turn, call, output), output.keep)
+
+
+async def _while_running(task: asyncio.Future[ToolOutput], said: asyncio.Queue[str]) -> AsyncIterator[str]:
+    """What a running call shows, as it comes, until it is done."""
+    while not task.done():
+        waiting = asyncio.ensure_future(said.get())
+        try:
+            await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                yield waiting.result()
+        finally:
+            waiting.cancel()
+    while not said.empty():
+        yield said.get_nowait()
+
+
+async def _stopped(task: asyncio.Future[ToolOutput]) -> None:
+    """A call whose turn was stopped is stopped too, and waited for: it may have to end its processes."""
+    if not task.done():
+        task.cancel()
+        await asyncio.wait((task,))
+
+
+async def _side_by_side(crew: Crew, turn: Turn, calls: list[ToolCall]) -> AsyncIterator[Event]:
+    """Reading calls at once; results are kept in the order of the calls, and one failure does not lose the others."""
+    refusals = [await _refusal(crew, turn, call) for call in calls]
+    runs = [
+        _nothing() if refused else crew.toolbox.run(call.name, call.args)
+        for call, refused in zip(calls, refusals, strict=True)
+    ]
+    for call, refused in zip(calls, refusals, strict=True):
+        if refused is None:
+            yield _start(crew, call)
+    crew.toolbox.ctx.progress = lambda text: None
+    outputs = await asyncio.gather(*runs, return_exceptions=True)
+    bugs: list[BaseException] = []
+    for call, refused, output in zip(calls, refusals, outputs, strict=True):
+        if isinstance(output, BaseException):
+            bugs.append(output)
+            continue
+        result = refused or _result(crew, turn, call, output or ToolOutput(""))
+        yield _finish(crew, call, result, output.keep if output else "both")
+    if bugs:
+        raise bugs[0]
+
+
+async def _nothing() -> None:
+    return None
+
+
+async def _refusal(crew: Crew, turn: Turn, call: ToolCall) -> ToolResult | None:
+    """The result of a call that may not run; None where it may."""
+    if call.problem:
+        return ToolResult(call.id, call.name, f"[Not run: {call.problem}]", "error")
+    if call.name not in crew.toolbox.tools:
+        known = ", ".join(crew.toolbox.tools)
+        return ToolResult(call.id, call.name, f"There is no tool {call.name!r}. The tools are: {known}.", "error")
+    permit = await crew.approve(call)
+    if permit.allow:
+        return None
+    turn.denials.append(crew.toolbox.title(call.name, call.args))
+    return ToolResult(call.id, call.name, permit.message or "[The person did not allow this call.]", "denied")
+
+
+def _start(crew: Crew, call: ToolCall) -> Event:
+    effect = effect_of(crew, call)
+    if effect != "read":
+        crew.engine.append(records.ToolStarted(call.id, call.name, effect, _hashes(crew, call)))
+    return ToolStarted(call, effect, crew.toolbox.title(call.name, call.args))
+
+
+def _hashes(crew: Crew, call: ToolCall) -> dict[str, str]:
+    """Content hashes of the files a call says it will write, so that a crash can be judged later."""
+    tool = crew.toolbox.tools[call.name]
+    try:
+        paths = tool.writes(crew.toolbox.ctx, call.args) if tool.writes else []
+    except (ValueError, TypeError, KeyError, AttributeError, OSError):
+        return {}
+    return {str(path): _file_hash(path) for path in paths}
+
+
+def _file_hash(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _result(crew: Crew, turn: Turn, call: ToolCall, output: ToolOutput) -> ToolResult:
+    text = output.text
+    count = _repeats(turn, call, text)
+    if crew.limits.nudge_at and count >= crew.limits.nudge_at:
+        text = f"{_NUDGE.format(count=count)}\n{text}"
+    if crew.limits.stop_at and count >= crew.limits.stop_at:
+        turn.stuck = _STUCK.format(count=count)
+    images = tuple(_images(crew, output.pictures))
+    return ToolResult(call.id, call.name, text, "ok" if output.ok else "error", images=images, meta=output.meta)
+
+
+def _repeats(turn: Turn, call: ToolCall, text: str) -> int:
+    key = (call.name, call.arguments)
+    before, count = turn.seen.get(key, ("", 0))
+    count = count + 1 if before == text else 1
+    turn.seen[key] = (text, count)
+    return count
+
+
+def _images(crew: Crew, pictures: Sequence[Picture]) -> Iterator[Image]:
+    for picture in pictures:
+        yield Image(crew.engine.log.blobs.put(picture.data), picture.media)
+
+
+def _finish(crew: Crew, call: ToolCall, result: ToolResult, keep: str = "both") -> Event:
+    entry = crew.engine.append_result(result, keep)
+    return ToolFinished(call, entry.record, entry.seq)

@@ -1,0 +1,30 @@
+"""How a fold is told to the person: one line."""
+
+from __future__ import annotations
+
+from transcripts.records import Checkpoint
+
+
+def fold_line(checkpoint: Checkpoint) -> str:
+    """What went, what it saved, what is reachable, and what became of the notes."""
+    before, after = checkpoint.tokens_before, checkpoint.tokens_after
+    saved = round(100 * (before - after) / before) if before else 0
+    hidden = len(checkpoint.hidden)
+    parts = [f"folded {before:,} to {after:,} tokens (-{saved} %) by {', '.join(checkpoint.strategies)}"]
+    if checkpoint.texts:
+        parts.append(f"{len(checkpoint.texts)} messages shortened")
+    if hidden:
+        parts.append(f"left out {_ranges(checkpoint)}")
+    if checkpoint.notes_status and checkpoint.notes_status != "ok":
+        parts.append(checkpoint.notes_status)
+    elif checkpoint.notes_status == "ok":
+        parts.append("notes written by the model")
+    return "; ".join([*parts, "all of it within reach of recall"])
+
+
+def _ranges(checkpoint: Checkpoint) -> str:
+    spans = [
+        f"#{k.replace('-', ' to #')}" if len(set(k.split("-"))) == 2 else f"#{k.split('-')[0]}"
+        for k in checkpoint.hidden
+    ]
+    return ", ".join(spans[:3]) + (f" and {len(spans) - 3} more" if len(spans) > 3 else "")

@@ -1,0 +1,70 @@
+"""What can help when a request fails: fold and ask again, ask for less, wait and ask again. Else the error goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from runtime.answers import partial_answer
+from runtime.crew import Crew, Turn
+from runtime.events import Compacted, CompactFailed, Compacting, Event, Retrying
+from runtime.folding import fold_line
+from runtime.model import ModelError, ModelErrorKind
+from transcripts.records import User
+
+_TOO_LONG = frozenset(
+    {ModelErrorKind.PROMPT_TOO_LONG, ModelErrorKind.REQUEST_TOO_LARGE, ModelErrorKind.INPUT_PLUS_OUTPUT_TOO_LONG}
+)
+_LEAST_OUTPUT = 256
+"""Tokens of answer below which asking for less is no use and the view is folded instead."""
+
+
+async def recover(crew: Crew, turn: Turn, error: ModelError, attempt: int) -> AsyncIterator[Event]:
+    """Does what can help against an error, or raises it."""
+    if _ask_for_less(turn, error):
+        return
+    if error.kind in _TOO_LONG:
+        turn.overflows += 1
+        if turn.overflows > crew.limits.max_overflows:
+            raise error
+        async for event in fold(crew, error):
+            yield event
+        return
+    wait = crew.retry.wait(error, attempt)
+    if wait is None:
+        raise error
+    if error.partial is not None and error.partial.text:
+        crew.engine.append(partial_answer(error.partial.text, "cut", crew.model.name))
+        crew.engine.append(User("[The connection broke. Go on exactly where you stopped.]", "harness"))
+    yield Retrying(error.message, wait, attempt + 1, crew.retry.tries(error.kind))
+    await asyncio.sleep(wait)
+
+
+async def fold(crew: Crew, error: ModelError | None = None) -> AsyncIterator[Event]:
+    """Folds if the next request is over the trigger, or after a refusal. Raises the refusal if that does not help."""
+    decision = crew.engine.should_compact()
+    if error is None and not decision.should_compact:
+        return
+    yield Compacting("threshold" if error is None else error.kind, decision.estimated_tokens, decision.threshold)
+    compact = (
+        crew.engine.compact_if_needed(crew.model) if error is None else crew.engine.reactive_compact(crew.model, error)
+    )
+    outcome = await compact
+    if outcome is not None and outcome.checkpoint is not None:
+        yield Compacted(outcome.checkpoint, fold_line(outcome.checkpoint))
+    elif outcome is not None:
+        yield CompactFailed(outcome.reason, outcome.floor)
+        if error is not None:
+            raise error
+
+
+def _ask_for_less(turn: Turn, error: ModelError) -> bool:
+    """Input fits, input and output do not: a shorter answer may do. Tried once."""
+    if error.kind is not ModelErrorKind.INPUT_PLUS_OUTPUT_TOO_LONG or turn.max_output:
+        turn.max_output = 0
+        return False
+    turn.max_output = (error.limit or 0) - (error.used or 0) - 64
+    if error.used and turn.max_output >= _LEAST_OUTPUT:
+        return True
+    turn.max_output = 0
+    return False
