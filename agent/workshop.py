@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.identity import git_branch, git_root, make_identity
 from agent.models.base import ModelOptions
-from agent.permissions import Permissions
+from agent.permissions import Permissions, parse_rule
 from agent.settings import Settings
 from runtime.context.budget import ContextSettings
 from runtime.context.engine import ContextEngine
@@ -59,9 +59,9 @@ def branch_of(root: Path) -> str:
 
 def make_permissions(settings: Settings, root: Path) -> Permissions:
     """The permissions of a session in `root`."""
-    return Permissions(
-        mode=settings.permission_mode or "ask", root=root, home=settings.home, allow=settings.allow, deny=settings.deny
-    )
+    extra = [parse_rule(rule, "allow", "session") for rule in settings.allow]
+    extra += [parse_rule(rule, "deny", "session") for rule in settings.deny]
+    return Permissions(settings.permission_mode or "ask", root=root, home=settings.home, extra=extra)
 
 
 def make_toolbox(settings: Settings, profile: Profile, root: Path, cwd: Path) -> Toolbox:
@@ -161,7 +161,7 @@ def close_tools(ctx: ToolContext) -> None:
 
 
 def copy_entries(old: TranscriptLog, new: TranscriptLog) -> None:
-    """Everything another session said, with its numbers moved on; its blobs come along."""
+    """Everything another session said, under the same numbers; its blobs come along."""
     for entry in old.entries:
         record = entry.record
         for blob in {getattr(record, "blob", ""), *(i.blob for i in getattr(record, "images", ()))} - {""}:
@@ -170,4 +170,4 @@ def copy_entries(old: TranscriptLog, new: TranscriptLog) -> None:
             except KeyError:
                 continue
         if not isinstance(record, SessionStart) and entry.kind != "gap":
-            new.append(record)
+            new.append(record, entry.seq)

@@ -172,6 +172,8 @@ def _describe(hint: Any) -> dict[str, Any]:
         out = _describe(inner)
         words = next((n for n in notes if isinstance(n, str)), "")
         return {**out, "description": words} if words else out
+    if get_origin(hint) is typing.NotRequired:
+        return _describe(get_args(hint)[0])
     if hint in _SIMPLE:
         return {"type": _SIMPLE[hint]}
     origin, args = get_origin(hint), get_args(hint)
@@ -186,7 +188,7 @@ def _describe(hint: Any) -> dict[str, Any]:
         return {
             "type": "object",
             "properties": {k: _describe(v) for k, v in hints.items()},
-            "required": sorted(hint.__required_keys__, key=list(hints).index),
+            "required": [k for k, v in hints.items() if get_origin(v) is not typing.NotRequired],
             "additionalProperties": False,
         }
     raise TypeError(f"no JSON schema for the type {hint!r}")

@@ -137,18 +137,20 @@ class TranscriptLog:
             log._file = None
         return log
 
-    def append(self, record: Record) -> Entry:
+    def append(self, record: Record, seq: int = 0) -> Entry:
         """Writes one record as one line; the kinds that matter are on the disk when this returns (see `_durable`).
+
+        `seq` is for copies, which keep the numbers of what they copy, for folds speak of numbers; else it is the next.
 
         Raises LogWriteError where it could not be written; the file is then as it was before.
         """
-        seq, at = self._next, now()
+        seq, at = max(seq, self._next), now()
         if self._file is not None:
             self._write(encode(record, seq, at), sync=_durable(record))
         elif self.path is not None:
             raise LogWriteError(f"the session {self.path.stem} is open for reading only")
         entry = Entry(seq, at, record.kind, record)
-        self._next += 1
+        self._next = seq + 1
         self.entries.append(entry)
         return entry
 
