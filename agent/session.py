@@ -114,12 +114,7 @@ class Session:
         turn = run_turn(crew, User(text, source, tuple(images)))
         self._interrupting = False
         try:
-            while True:
-                self._task = asyncio.current_task()
-                event = await anext(turn, None)
-                self._task = None
-                if event is None:
-                    return
+            while (event := await self._next(turn)) is not None:
                 self._note(event)
                 yield event
         except asyncio.CancelledError:
@@ -131,10 +126,23 @@ class Session:
             self._task = None
             await turn.aclose()
 
+    async def _next(self, turn: AsyncIterator[Event]) -> Event | None:
+        """The turn's next event. An interrupt that came between two events is obeyed where the turn next waits."""
+        self._task = task = asyncio.current_task()
+        assert task is not None
+        late = asyncio.get_running_loop().call_soon(task.cancel) if self._interrupting else None
+        try:
+            event = await anext(turn, None)
+        finally:
+            if late is not None:
+                late.cancel()
+        self._task = None
+        return event
+
     def interrupt(self) -> None:
         """Stops the running turn; everything that came is kept."""
+        self._interrupting = True
         if self._task is not None:
-            self._interrupting = True
             self._task.cancel()
 
     def steer(self, text: str) -> None:
