@@ -1,0 +1,235 @@
+"""The bodies of `refold` and `refold run`: words of the command line -> settings, session, face, exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from agent import cli
+from agent.checks import load_schema
+from agent.exits import NO_MODEL, Exit, Stop
+from agent.guard import Limits
+from agent.headless import Order, failed, run_prompts, silence_stdout
+from agent.outcome import Outcome
+from agent.output import Output, Progress, make_output
+from agent.pipes import OutputClosed
+from agent.session import Session, SessionError
+from agent.settings import NAMES, Settings, SettingsError
+from agent.stdin import decoded, ensure_standard_streams, piped_text
+from runtime.model import ModelError
+from transcripts.catalog import NotFound, find_session
+from transcripts.log import LogWriteError
+
+Values = dict[str, Any]
+
+
+def run(values: Values) -> int:
+    """One task, then exit: `refold run` and `refold -p`."""
+    ensure_standard_streams()
+    progress = Progress(values["quiet"])
+    output = make_output(values["output_format"] or "text", progress, values["include_partial_messages"])
+    outcome = _ended(lambda: _one_shot(values, output, progress), output)
+    if outcome.code:
+        progress.why(outcome.why)
+    if outcome.cause == "output_closed":
+        silence_stdout()
+    return int(outcome.code)
+
+
+def _ended(body: Callable[[], Outcome], output: Output) -> Outcome:
+    """The body's outcome; whatever the person must know becomes one too, and is told in the output's own form."""
+    try:
+        return body()
+    except Stop as stop:
+        outcome = Outcome(stop.code, stop.code.name.lower(), stop.why)
+    except SettingsError as error:
+        outcome = Outcome(Exit.CONFIG, "config", str(error))
+    except SessionError as error:
+        outcome = Outcome(Exit.USAGE, "session", str(error))
+    except ModelError as error:
+        outcome = failed(error)
+    except LogWriteError as error:
+        outcome = Outcome(Exit.FAILED, "log", str(error))
+    except KeyboardInterrupt:
+        outcome = Outcome(Exit.INTERRUPTED, "sigint", "interrupted by Ctrl-C (SIGINT)")
+    with contextlib.suppress(OutputClosed):
+        asyncio.run(output.result(outcome, None))
+    return outcome
+
+
+def _one_shot(values: Values, output: Output, progress: Progress) -> Outcome:
+    settings, cwd = open_settings(values)
+    if not settings.model and not resumes(values):
+        raise Stop(Exit.NO_MODEL, NO_MODEL)
+    order = _order(values)
+    if values["input_format"] == "stream-json":
+        prompts = _conversation()
+    else:
+        prompts = _single(_prompt(values, progress, cwd))
+    with open_session(values, settings, cwd) as session:
+        outcome = asyncio.run(run_prompts(session, prompts, order, output))
+        if outcome.code in (Exit.LIMIT, Exit.INTERRUPTED, Exit.TERMINATED, Exit.HANGUP) and session.path:
+            progress.say(f"The session is kept: refold --resume {session.name or session.id}")
+        return outcome
+
+
+# -- settings and session, also for the chat ------------------------------------------------------------------------
+
+
+def open_settings(values: Values) -> tuple[Settings, Path]:
+    """(settings, folder to work in). Raises SettingsError, Stop."""
+    cwd = Path(values["cd"] or ".").expanduser().resolve()
+    if not cwd.is_dir():
+        raise Stop(Exit.USAGE, f"there is no folder {values['cd']}")
+    flags: Values = {**_pairs(values["set"]), **cli.settings_flags(values)}
+    if values["yolo"]:
+        if flags.get("permission_mode", "yolo") != "yolo":
+            raise Stop(Exit.USAGE, "--yolo and --permission-mode contradict each other")
+        flags["permission_mode"] = "yolo"
+    if values["max_turns"] is not None and values["max_turns"] < 1:
+        raise Stop(Exit.USAGE, "--max-turns must be at least 1")
+    folders = tuple(Path(d).expanduser().resolve() for d in values["add_dir"])
+    if missing := [d for d in folders if not d.is_dir()]:
+        raise Stop(Exit.USAGE, f"there is no folder {missing[0]}")
+    flags |= {
+        "add_dirs": folders,
+        "allow": tuple(values["allow"]),
+        "deny": tuple(values["deny"]),
+        "bare": values["bare"],
+    }
+    return Settings.load(flags, os.environ, cwd), cwd
+
+
+def _pairs(given: list[str]) -> Values:
+    out: Values = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        name = name.strip().lower().replace("-", "_").removeprefix("refold_")
+        if not equals or name not in NAMES:
+            raise Stop(Exit.USAGE, f"--set takes NAME=VALUE; names: {', '.join(NAMES)}")
+        out[name] = value
+    return out
+
+
+def resumes(values: Values) -> bool:
+    """Whether an old session is asked for."""
+    return bool(values["continue_"] or values["resume"])
+
+
+def open_session(values: Values, settings: Settings, cwd: Path, **faces: Any) -> Session:
+    """The session the words ask for: new, newest, named, resumed or a copy. Raises SessionError, ModelError, Stop."""
+    resume, name = values["resume"] or "", values["name"] or ""
+    if resume == "?":
+        raise Stop(Exit.USAGE, "--resume needs an id or a name; `refold sessions` lists them")
+    if values["continue_"]:
+        if resume:
+            raise Stop(Exit.USAGE, "--continue and --resume contradict each other")
+        resume = "latest"
+    if name and not resume:
+        try:
+            find_session(settings.home, cwd, name)
+            resume = name
+        except NotFound:
+            pass
+    return Session.start(
+        settings, cwd=cwd, resume=resume, fork=values["fork_session"], name=name,
+        persist=not values["no_session_persistence"], **faces,
+    )  # fmt: skip
+
+
+# -- the prompt -----------------------------------------------------------------------------------------------------
+
+
+def _prompt(values: Values, progress: Progress, cwd: Path) -> str:
+    """The task: from the words, a file, standard input, or several of them. Raises Stop where there is none."""
+    words = [w for w in values["prompt"] if w != "-"]
+    parts = [" ".join(words)] if words else []
+    if values["prompt_file"]:
+        parts.append(_prompt_file(Path(values["prompt_file"]).expanduser()))
+    explicit = "-" in values["prompt"]
+    piped = piped_text(has_prompt=bool(parts), explicit=explicit, say=progress.say)
+    if piped.strip():
+        parts.append(f"<stdin>\n{piped}\n</stdin>" if parts else piped)
+    text = "\n\n".join(p for p in parts if p.strip())
+    if not text.strip():
+        raise Stop(Exit.USAGE, 'there is no prompt: refold -p "what to do", or send it to standard input')
+    return text
+
+
+def _prompt_file(path: Path) -> str:
+    try:
+        return decoded(path.read_bytes(), lambda text: None)
+    except OSError as error:
+        raise Stop(Exit.USAGE, f"the prompt file {path} cannot be read: {error.strerror}") from None
+
+
+async def _single(text: str) -> AsyncIterator[str]:
+    yield text
+
+
+async def _conversation() -> AsyncIterator[str]:
+    """The user messages of a conversation on standard input, one JSON line each, until it ends."""
+    rest = b""
+    while True:
+        data = await _more_input()
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines if data else [*lines, rest]:
+            if line.strip():
+                yield user_text(line)
+        if not data:
+            return
+
+
+async def _more_input() -> bytes:
+    """Bytes of standard input as soon as there are some, b"" at its end; the loop goes on meanwhile."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    try:
+        loop.add_reader(0, lambda: ready.done() or ready.set_result(None))
+    except PermissionError:  # a regular file is always ready, and epoll does not take it
+        return os.read(0, 1 << 16)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(0)
+    return os.read(0, 1 << 16)
+
+
+def user_text(line: bytes) -> str:
+    """The text of one line {"type": "user", "message": {"content": ...}}. Raises Stop(USAGE)."""
+    try:
+        content = json.loads(line)["message"]["content"]
+        text = content if isinstance(content, str) else "\n".join(b["text"] for b in content if b["type"] == "text")
+    except (ValueError, KeyError, TypeError) as error:
+        raise Stop(Exit.USAGE, f"a line of stream-json input is no user message: {line[:200]!r} ({error})") from None
+    if not text.strip():
+        raise Stop(Exit.USAGE, f"a line of stream-json input has no text: {line[:200]!r}")
+    return text
+
+
+def _order(values: Values) -> Order:
+    schema = None
+    if values["json_schema"]:
+        try:
+            schema = load_schema(values["json_schema"])
+        except (OSError, ValueError) as error:
+            raise Stop(Exit.USAGE, f"--json-schema cannot be used: {error}") from None
+    last = Path(values["output_last_message"]).expanduser() if values["output_last_message"] else None
+    limits = Limits(values["max_turns"], values["max_tokens"], values["max_budget_usd"], values["timeout"])
+    return Order(limits, values["require_check"] or "", schema, last)
+
+
+# -- the chat -------------------------------------------------------------------------------------------------------
+
+
+def chat(values: Values) -> int:
+    """The chat; with --print, or where there is no terminal, one task."""
+    if values["print"] or not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
+        return run(values)
+    raise NotImplementedError

@@ -1,0 +1,224 @@
+"""One-shot: a prompt in, an answer out, an exit code that tells the truth."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agent.checks import Problem, answer_problem, run_check, schema_words
+from agent.exits import Exit, Stop
+from agent.guard import Guard, Limits
+from agent.outcome import Outcome, of_error, of_turn
+from agent.output import Output
+from agent.pipes import OutputClosed
+from agent.session import Session
+from runtime.events import Notice, TurnEnded
+from runtime.model import ModelError
+
+REPAIRS = 3
+"""How often an answer that does not fit the schema is sent back."""
+CHECK_ROUNDS = 5
+"""How often a check's failure is sent back where no limit ends it before."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a one-shot run is to do. `schema` is a JSON Schema for the answer, `check` a shell command."""
+
+    limits: Limits = field(default_factory=Limits)
+    check: str = ""
+    schema: dict[str, Any] | None = None
+    last_message: Path | None = None
+
+
+async def run_prompts(session: Session, prompts: AsyncIterator[str], order: Order, output: Output) -> Outcome:
+    """Runs prompts one after the other and reports each. Gives the outcome of the last that failed, else of the last.
+
+    Obeys signals and limits; a run that was stopped takes no further prompt.
+    """
+    guard = Guard(order.limits, session.interrupt)
+    run = _Run(session, order, output, guard)
+    total = Outcome(Exit.USAGE, "no_prompt", "there was no prompt")
+    with guard.watching():
+        try:
+            await run.opened()
+            while (text := await run.next_prompt(prompts)) is not None:
+                outcome = await run.answered(text)
+                total = outcome if outcome.code or not total.code or total.cause == "no_prompt" else total
+                if guard.stopped is not None:
+                    break
+        except OutputClosed as closed:
+            total = Outcome(Exit.FAILED, "output_closed", str(closed))
+        except Stop as stop:
+            total = Outcome(stop.code, "input", stop.why)
+            await output.result(total, guard)
+    await _close_model(session)
+    return total
+
+
+def facts(session: Session) -> dict[str, Any]:
+    """What the first line of a run tells of its session."""
+    return {
+        "session_id": session.id,
+        "cwd": str(session.cwd),
+        "model": session.model.name,
+        "permissionMode": str(session.permissions.mode),
+        "tools": list(session.toolbox.tools),
+        "apiKeySource": session.settings.source("api_key"),
+        "meta": {"short": session.name or session.id, "log": str(session.path or ""), "window": session.model.window},
+    }
+
+
+@dataclass
+class _Run:
+    """The turns of one run."""
+
+    session: Session
+    order: Order
+    output: Output
+    guard: Guard
+    lost: str = ""
+
+    async def opened(self) -> None:
+        """Tells what session this is."""
+        await self.output.start(facts(self.session))
+        for notice in [*self.session.settings.warnings, *self.session.notices]:
+            await self.output.event(Notice(notice, "warning"))
+
+    async def next_prompt(self, prompts: AsyncIterator[str]) -> str | None:
+        """The next prompt; None at the end, and where the run was stopped while it waited."""
+        self.guard.idle = True
+        try:
+            return await anext(prompts, None)
+        except asyncio.CancelledError:
+            if self.guard.stopped is None:
+                raise
+            await self.output.result(self.stopped(""), self.guard)
+            return None
+        finally:
+            self.guard.idle = False
+
+    async def answered(self, text: str) -> Outcome:
+        """The outcome of one prompt, reported."""
+        self.guard.denied.clear()
+        try:
+            outcome = await self.prompt(text)
+        except asyncio.CancelledError:
+            if self.guard.stopped is None:
+                raise
+            outcome = self.stopped("")
+        if not self.lost:
+            await self.output.result(outcome, self.guard)
+        return _kept(self.order, outcome)
+
+    async def prompt(self, text: str) -> Outcome:
+        """One prompt with all that the order asks of its answer: check and schema, sent back until they hold."""
+        rounds = {"check": CHECK_ROUNDS, "schema": REPAIRS}
+        ask = text + (schema_words(self.order.schema) if self.order.schema is not None else "")
+        source = "typed"
+        while True:
+            outcome, problem = await self._round(ask, source)
+            if problem is None or outcome.code:
+                return outcome
+            rounds[problem.of] -= 1
+            if rounds[problem.of] < 0:
+                return replace(outcome, code=problem.code, cause=problem.cause, why=problem.why)
+            if found := self.guard.over():
+                return replace(outcome, code=found[0], cause=found[1], why=f"{found[2]}; {problem.why}")
+            ask, source = problem.message, "harness"
+
+    async def _round(self, text: str, source: str) -> tuple[Outcome, Problem | None]:
+        ended = await self._turn(text, source)
+        outcome = self._outcome(ended)
+        if outcome.code:
+            return outcome, None
+        problem = await self._verify(ended)
+        if self.guard.stopped is not None:
+            return self.stopped(ended.text), None
+        if problem is None and self.order.schema is not None:
+            _, outcome = answer_problem(self.order.schema, outcome)
+        return outcome, problem
+
+    async def _turn(self, text: str, source: str) -> TurnEnded:
+        self.session.limits = self._remaining()
+        ended = TurnEnded("interrupted")
+        async for event in self.session.send(text, source=source):
+            self.guard.see(event)
+            if isinstance(event, TurnEnded):
+                ended = event
+            if not self.lost:
+                try:
+                    await self.output.event(event)
+                except OutputClosed as closed:
+                    self.lost = str(closed)
+                    self.guard.stop(Exit.FAILED, "output_closed", self.lost)
+        return ended
+
+    def _remaining(self) -> Any:
+        """The turn's limits: the session's own, or what is left of the command's where that is less."""
+        limits, used = self.order.limits, self.guard.usage
+        now = self.session.limits
+        if limits.turns is not None:
+            now = replace(now, max_steps=max(1, limits.turns - self.guard.requests))
+        if limits.tokens is not None:
+            now = replace(now, max_tokens=max(1, limits.tokens - (used.input or 0) - (used.output or 0)))
+        if limits.usd is not None:
+            now = replace(now, max_cost=max(1e-9, limits.usd - (used.cost or 0.0)))
+        return now
+
+    def _outcome(self, ended: TurnEnded) -> Outcome:
+        if self.guard.stopped is not None:
+            return self.stopped(ended.text)
+        denied = [self.session.toolbox.title(c.name, c.args) for c in self.guard.denied]
+        outcome = of_turn(ended, denied)
+        if outcome.code == Exit.LIMIT and (found := self.guard.over()):
+            outcome = replace(outcome, cause=found[1], why=found[2])
+        return replace(outcome, stop_reason="end_turn" if not outcome.code else "")
+
+    def stopped(self, text: str) -> Outcome:
+        """The outcome of a run that the guard stopped."""
+        cause = self.guard.stopped
+        assert cause is not None
+        return Outcome(cause.code, cause.cause, cause.why, text)
+
+    async def _verify(self, ended: TurnEnded) -> Problem | None:
+        if self.order.check:
+            problem = await run_check(self.order.check, self.session.cwd, self.guard, self.session.toolbox.ctx.env)
+            if problem is not None:
+                return problem
+        if self.order.schema is not None:
+            return answer_problem(self.order.schema, Outcome(Exit.OK, text=ended.text))[0]
+        return None
+
+
+def _kept(order: Order, outcome: Outcome) -> Outcome:
+    """Writes --output-last-message; a file that cannot be written is a failure of a run that had none."""
+    if order.last_message is None or not outcome.text:
+        return outcome
+    try:
+        order.last_message.write_text(outcome.text + ("" if outcome.text.endswith("\n") else "\n"), encoding="utf-8")
+    except OSError as error:
+        why = f"the answer could not be written to {order.last_message}: {error.strerror}"
+        return outcome if outcome.code else replace(outcome, code=Exit.FAILED, cause="output_file", why=why)
+    return outcome
+
+
+async def _close_model(session: Session) -> None:
+    close = getattr(session.model, "close", None)
+    if close is not None:
+        await close()
+
+
+def failed(error: ModelError) -> Outcome:
+    """The outcome where not even a session could be opened for want of a model."""
+    code, cause = of_error(error.kind)
+    return Outcome(code, cause, error.message)
+
+
+def silence_stdout() -> None:
+    """After a run whose reader is gone: nothing may be written to it while the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,0 +1,196 @@
+"""The three faces of a one-shot run: text, json, stream-json. Answers go to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from agent.guard import Guard
+from agent.outcome import Outcome
+from agent.pipes import Pipe
+from agent.stream_json import SCHEMA_VERSION, StreamJson, model_usage, usage_of
+from runtime.events import (
+    AnswerRecorded,
+    Compacted,
+    CompactFailed,
+    Event,
+    Notice,
+    Retrying,
+    ToolFinished,
+    ToolStarted,
+    Waiting,
+)
+
+
+class Output(Protocol):
+    """Shows one run. `stdout` raises OutputClosed; what goes to stderr never does."""
+
+    async def start(self, facts: Mapping[str, Any]) -> None:
+        """The session is open: its id, model, folder and tools."""
+        ...
+
+    async def event(self, event: Event) -> None:
+        """One event of the loop."""
+        ...
+
+    async def result(self, outcome: Outcome, guard: Guard | None) -> None:
+        """What became of one prompt; guard is None where no session could be opened."""
+        ...
+
+
+class Progress:
+    """What a person sees on stderr while it works; nothing with `quiet`."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.pipe = Pipe(2)
+        self.quiet = quiet
+        self._waiting = 0.0
+
+    def say(self, text: str) -> None:
+        """One line."""
+        if not self.quiet:
+            self.pipe.offer(text + "\n")
+
+    def why(self, text: str) -> None:
+        """The last line of a run that failed: said whatever happens."""
+        self.pipe.offer(f"refold: {text}\n")
+
+    def event(self, event: Event) -> None:
+        """One line for what a person would want to know of."""
+        match event:
+            case ToolStarted():
+                self.say(f"> {event.title}")
+            case ToolFinished() if event.result.status != "ok":
+                first = event.result.text.strip().partition("\n")[0][:200]
+                self.say(f"  {event.result.status}: {first}")
+            case AnswerRecorded() if event.message.calls and event.message.text.strip():
+                self.say(event.message.text.strip())
+            case Compacted():
+                self.say(f"~ {event.line}")
+            case CompactFailed():
+                self.say(f"~ folding did not help: {event.why}")
+            case Retrying():
+                self.say(f"! {event.reason}; again in {event.wait:.1f} s (attempt {event.attempt} of {event.attempts})")
+            case Notice():
+                self.say(event.text)
+            case Waiting() if time.monotonic() - self._waiting >= 5:
+                self._waiting = time.monotonic()
+                share = f" {100 * event.done // event.total} %" if event.total else ""
+                self.say(f"  {event.what}{share}")
+
+
+class Text:
+    """The final answer on stdout, progress on stderr."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.pipe = Pipe(1)
+
+    async def start(self, facts: Mapping[str, Any]) -> None:
+        """Names the session, so that it can be found again."""
+        self.progress.say(f"refold · {facts['model']} · session {facts['meta']['short']}")
+
+    async def event(self, event: Event) -> None:
+        """Progress only."""
+        self.progress.event(event)
+
+    async def result(self, outcome: Outcome, guard: Guard | None) -> None:
+        """The answer, also one that came before a failure; structured output as JSON."""
+        text = outcome.text if outcome.structured is None else json.dumps(outcome.structured, ensure_ascii=False)
+        if text:
+            await self.pipe.write(text if text.endswith("\n") else text + "\n")
+
+
+class Json:
+    """One JSON object on stdout at the end: the result line of stream-json."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.pipe = Pipe(1)
+        self.maker = StreamJson("")
+
+    async def start(self, facts: Mapping[str, Any]) -> None:
+        """Remembers which session it is."""
+        self.maker.session_id = facts["session_id"]
+
+    async def event(self, event: Event) -> None:
+        """Progress only."""
+        self.progress.event(event)
+
+    async def result(self, outcome: Outcome, guard: Guard | None) -> None:
+        """The object."""
+        await self.write(result_line(self.maker, outcome, guard))
+
+    async def write(self, line: Mapping[str, Any]) -> None:
+        """One line of JSON."""
+        await self.pipe.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+class Stream(Json):
+    """A line for each thing that happens, the result line last."""
+
+    def __init__(self, progress: Progress, partial: bool) -> None:
+        super().__init__(progress)
+        self.maker.partial = partial
+
+    async def start(self, facts: Mapping[str, Any]) -> None:
+        """The init line."""
+        await super().start(facts)
+        rest = {k: v for k, v in facts.items() if k != "session_id"}
+        await self.write(self.maker.init(rest))
+
+    async def event(self, event: Event) -> None:
+        """Its lines."""
+        for line in self.maker.lines(event):
+            await self.write(line)
+
+
+def make_output(form: str, progress: Progress, partial: bool = False) -> Output:
+    """The face of this name."""
+    return {"json": lambda: Json(progress), "stream-json": lambda: Stream(progress, partial)}.get(
+        form, lambda: Text(progress)
+    )()
+
+
+SUBTYPES = {"max_turns": "error_max_turns", "max_budget_usd": "error_max_budget_usd"}
+"""Causes that have a subtype of their own in the shape in use; all others are error_during_execution, and meta.cause
+says which."""
+
+
+def result_line(maker: StreamJson, outcome: Outcome, guard: Guard | None) -> dict[str, Any]:
+    """The result of one prompt, as json prints it and stream-json ends with."""
+    usages = guard.usages if guard else []
+    costs = [u.cost for u in usages]
+    known = bool(costs) and None not in costs
+    subtype = "success" if outcome.code == 0 else SUBTYPES.get(outcome.cause, "error_during_execution")
+    denials = [
+        {"tool_name": c.name, "tool_use_id": c.id, "tool_input": c.args} for c in (guard.denied if guard else [])
+    ]
+    extra = {} if outcome.structured is None else {"structured_output": outcome.structured}
+    meta = {"exit_code": int(outcome.code), "cause": outcome.cause, "why": outcome.why, "cost_known": known}
+    return {
+        "type": "result",
+        "subtype": subtype,
+        "is_error": outcome.code != 0,
+        "duration_ms": round(1000 * (time.monotonic() - guard.started)) if guard else 0,
+        "duration_api_ms": round(1000 * sum(u.seconds for u in usages)),
+        "num_turns": guard.requests if guard else 0,
+        "result": outcome.text,
+        "stop_reason": outcome.stop_reason or None,
+        "session_id": maker.session_id,
+        "total_cost_usd": sum(c or 0.0 for c in costs),
+        "usage": usage_of(guard.usage) if guard else usage_of_nothing(),
+        "modelUsage": model_usage(usages),
+        "permission_denials": denials,
+        **extra,
+        "uuid": next(maker._uuids),
+        "schema_version": SCHEMA_VERSION,
+        "meta": meta,
+    }
+
+
+def usage_of_nothing() -> dict[str, Any]:
+    """Tokens of a run that made no request."""
+    return dict.fromkeys(("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"), 0)
