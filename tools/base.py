@@ -1,7 +1,7 @@
 """The seam to a tool: a typed async function whose signature is its schema.
 
     @tool(effect="read")
-    async def read(ctx: ToolContext, path: Annotated[str, "File to read"], limit: Annotated[int, "Lines"] = 2000) -> ToolOutput:
+    async def read(ctx: ToolContext, path: Annotated[str, "File"], limit: Annotated[int, "Lines"] = 9) -> ToolOutput:
         \"\"\"Reads a text file.\"\"\"
 
 The docstring's first paragraph is what the model reads. A new tool is one new file in this package.
@@ -41,8 +41,8 @@ class Picture:
 class ToolOutput:
     """What a call gave. `text` goes to the model, whole: capping what is too large happens at the door of the log
     (the full text is kept there), so a tool caps only what it can page by itself. `meta` holds facts for folding and
-    for the face: path, sha (SHA-256 hex of a file's bytes), lines ("1-200"), exit_code, command, seconds, diff (unified,
-    for the person), todo. `ok` False marks an error result that is nevertheless whole (a command that exited 1).
+    for the face: path, sha (SHA-256 hex of a file's bytes), lines ("1-200"), exit_code, command, seconds, diff
+    (unified, for the person), todo. `ok` False marks an error result that is nevertheless whole (a command that exited 1).
     `keep`: "head", "tail" or "both" - which end matters most if the door has to cut."""
 
     text: str
@@ -283,7 +283,10 @@ def _number(kind: str, value: Any) -> tuple[str, Any]:
     except (TypeError, ValueError):
         number = None
     if number is None or (kind == "integer" and number != number // 1):
-        return f"must be a whole number, not {value!r}" if kind == "integer" else f"must be a number, not {value!r}", value
+        return (
+            f"must be a whole number, not {value!r}" if kind == "integer" else f"must be a number, not {value!r}",
+            value,
+        )
     return "", int(number) if kind == "integer" else number
 
 

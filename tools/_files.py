@@ -1,0 +1,216 @@
+"""Finding, checking and replacing files: what every tool that touches one shares."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import errno
+import hashlib
+import os
+import re
+import stat
+import tempfile
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools.base import ToolContext, ToolFailure
+
+MAX_EDIT = 64 * 1024 * 1024
+"""Bytes of the largest file that is changed by reading it whole."""
+
+_WALK = 20_000
+"""Entries looked at for a "did you mean", which keeps it under a fifth of a second."""
+
+_SKIP = {".git", "node_modules", "__pycache__", ".venv", "venv", ".hg", ".svn", "target", "dist", "build"}
+
+
+def locate(ctx: ToolContext, path: str) -> Path:
+    """The absolute path a model meant. Where it does not exist, one that is taken for it: spelled otherwise in
+    Unicode only (no-break space for space, composed for decomposed letters), or relative to the workspace."""
+    if "\0" in path:
+        raise ToolFailure("A path cannot contain a NUL character.")
+    wanted = ctx.resolve(path)
+    if os.path.lexists(wanted):
+        return wanted
+    twin = _twin(wanted)
+    if twin is None and not os.path.isabs(os.path.expanduser(path.strip())) and ctx.cwd != ctx.root:
+        there = Path(os.path.normpath(ctx.root / path.strip()))
+        twin = there if os.path.lexists(there) else None
+    return twin or wanted
+
+
+def _twin(path: Path) -> Path | None:
+    """The only existing path that looks the same, component by component."""
+    here = Path(path.anchor)
+    for part in path.parts[1:]:
+        if os.path.lexists(here / part):
+            here = here / part
+            continue
+        try:
+            same = [name for name in os.listdir(here) if _spelling(name) == _spelling(part)]
+        except OSError:
+            return None
+        if len(same) != 1:
+            return None
+        here = here / same[0]
+    return here
+
+
+def _spelling(name: str) -> str:
+    text = unicodedata.normalize("NFKC", name)
+    text = re.sub(r"[\u2018\u2019\u02bc]", "'", text)
+    return re.sub(r"\s+", " ", text)
+
+
+def shown(ctx: ToolContext, path: str | Path) -> str:
+    """A path as the model can give it back: relative to the working directory where it lies inside, else absolute."""
+    try:
+        return str(Path(path).relative_to(ctx.cwd)) or "."
+    except ValueError:
+        return str(path)
+
+
+def missing(ctx: ToolContext, path: Path, asked: str) -> ToolFailure:
+    """A missing path, with the nearest existing ones."""
+    near = suggestions(ctx, path, asked)
+    words = f"{asked} does not exist (looked at {path})." if str(path) != asked else f"{asked} does not exist."
+    return ToolFailure(f"{words} Did you mean: {', '.join(near)}?" if near else words)
+
+
+def suggestions(ctx: ToolContext, path: Path, asked: str) -> list[str]:
+    """At most three existing paths that may have been meant, as the model can give them back."""
+    found: list[Path] = []
+    inside = ctx.root / asked.lstrip("/~")
+    if asked.startswith("/") and inside.exists():
+        found.append(inside)
+    with contextlib.suppress(OSError):
+        names = os.listdir(path.parent)
+        close = [n for n in names if n.lower() == path.name.lower() or Path(n).stem == path.stem]
+        close += difflib.get_close_matches(path.name, names, 3, 0.75)
+        found += [path.parent / n for n in close]
+    if not found:
+        found = [p for p in _walk(ctx.root) if p.name.lower() == path.name.lower()]
+    return list(dict.fromkeys(shown(ctx, p) for p in found))[:3]
+
+
+def _walk(top: Path) -> Iterator[Path]:
+    seen = 0
+    for folder, folders, names in os.walk(top):
+        folders[:] = [f for f in folders if f not in _SKIP and not f.startswith(".")]
+        for name in names + folders:
+            yield Path(folder, name)
+        seen += len(names) + len(folders)
+        if seen > _WALK:
+            return
+
+
+def regular(ctx: ToolContext, path: Path, asked: str) -> os.stat_result:
+    """The stat of a regular file. Raises ToolFailure for anything else; never opens what could block (pipes)."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise ToolFailure(f"{asked} is a symlink to {os.readlink(path)}, which does not exist.") from None
+        raise missing(ctx, path, asked) from None
+    except OSError as error:
+        raise ToolFailure(f"{asked}: {error.strerror}.") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise ToolFailure(f"{asked} is a directory.")
+    if not stat.S_ISREG(found.st_mode):
+        raise ToolFailure(f"{asked} is not a regular file (a pipe, socket or device).")
+    return found
+
+
+def load(ctx: ToolContext, path: Path, asked: str) -> bytes:
+    """The bytes of a file that is to be changed. Raises ToolFailure for one too large to hold."""
+    size = regular(ctx, path, asked).st_size
+    if size > MAX_EDIT:
+        raise ToolFailure(f"{asked} has {size:,} bytes, more than this tool changes; use bash (sed, python).")
+    return path.read_bytes()
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def replace(path: Path, data: bytes, before: bytes | None) -> str:
+    """Writes a whole file in one step: a reader sees the old bytes or the new, never half of them.
+
+    A symlink stays and its target is replaced; mode, owner and extended attributes stay. `before` is what the change
+    was made from (None: there was no file); if the disk holds something else by now nothing is written. Raises
+    ToolFailure for that, OSError for what the system refuses. Returns what the model should know of it, or "".
+    """
+    target = Path(os.path.realpath(path))
+    now = _bytes_of(target)
+    if now != before:
+        raise ToolFailure(f"{path} was changed by something else just now; nothing was written. Read it again.")
+    old = os.stat(target) if before is not None else None
+    if old and not old.st_mode & 0o222:
+        raise ToolFailure(f"{path} is write-protected; nothing was written.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _swap(target, data, existed=old is not None)
+    except OSError as error:
+        # A folder that takes no new files, or a file that is itself a mount.
+        if not old or error.errno not in (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV):
+            raise
+        _in_place(target, data)
+        return ""
+    return _links(old.st_nlink) if old and old.st_nlink > 1 else ""
+
+
+def _links(names: int) -> str:
+    others = "one keeps" if names == 2 else "ones keep"
+    return f"The file had {names} names (hard links); the other {others} the old text."
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _swap(target: Path, data: bytes, existed: bool) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        _dress(name, target if existed else None)
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _dress(name: str, like: Path | None) -> None:
+    """Gives a new file the mode, owner and attributes of the one it replaces, or those of any new file."""
+    if like is None:
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        return
+    old = os.stat(like)
+    new = os.stat(name)
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        with contextlib.suppress(OSError):
+            os.chown(name, old.st_uid, old.st_gid)
+    os.chmod(name, stat.S_IMODE(old.st_mode))
+    if hasattr(os, "listxattr"):
+        with contextlib.suppress(OSError):
+            for key in os.listxattr(like):
+                os.setxattr(name, key, os.getxattr(like, key))
+
+
+def _in_place(target: Path, data: bytes) -> None:
+    """For a folder that takes no new files: not in one step, but on disk before it returns."""
+    with open(target, "r+b") as out:
+        out.write(data)
+        out.truncate()
+        out.flush()
+        os.fsync(out.fileno())

@@ -1,0 +1,336 @@
+"""Commands as jobs: started in a session of their own, output in a file, watched until they end or are stopped.
+
+Output goes straight into a file and never through a pipe of ours: nothing waits for a pipe's end that a left-behind
+process holds open, a job that moves to the background goes on writing, and a gigabyte costs disk, not memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tools.base import ToolContext, ToolFailure
+
+QUIET = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "true",
+    "PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "PIP_NO_INPUT": "1",
+}
+"""Tells programs that nobody is there to answer or to leaf through pages."""
+
+MARK = "REFOLD_JOB"
+"""Environment variable by which a process is known that left its group (setsid, daemons)."""
+
+GRACE = 1.5
+"""Seconds between TERM and KILL."""
+
+MAX_OUTPUT = 2 * 1024**3
+"""Bytes of output after which a job is stopped: a runaway must not fill the disk."""
+
+_SHOW_AT_ONCE = 64 * 1024
+"""Bytes of new output shown live in one go; of more only the end is shown."""
+
+
+@dataclass
+class Job:
+    """One command. `told` is how many bytes of its output the model has been given."""
+
+    id: int
+    command: str
+    process: subprocess.Popen[bytes]
+    output: Path
+    cwd_pipe: int
+    mark: str
+    started: float
+    told: int = 0
+    ended: float | None = None
+    announced: bool = False
+    keep: bool = False
+    overflowed: bool = False
+
+    @property
+    def exit_code(self) -> int | None:
+        """The shell's exit code, -N where signal N killed it, None while it runs."""
+        code = self.process.poll()
+        if code is not None and self.ended is None:
+            self.ended = time.monotonic()
+        return code
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run or ran."""
+        return (self.ended or time.monotonic()) - self.started
+
+    def size(self) -> int:
+        """Bytes of output so far."""
+        try:
+            return self.output.stat().st_size
+        except OSError:
+            return 0
+
+    def alive(self) -> bool:
+        """Whether the shell or any process of its group still runs."""
+        return self.exit_code is None or _group_alive(self.process.pid)
+
+
+@dataclass
+class Jobs:
+    """All jobs of a session."""
+
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    folder: Path | None = None
+    jobs: dict[int, Job] = field(default_factory=dict)
+    last: int = 0
+    watcher: threading.Thread | None = None
+
+
+def jobs_of(ctx: ToolContext) -> Jobs:
+    """The jobs of this session."""
+    return ctx.state.setdefault("jobs", Jobs())
+
+
+def start(ctx: ToolContext, command: str, cwd: Path) -> Job:
+    """Starts a command with bash. Raises ToolFailure where it cannot even be started."""
+    jobs = jobs_of(ctx)
+    jobs.folder = jobs.folder or Path(tempfile.mkdtemp(prefix="refold-jobs-"))
+    jobs.last += 1
+    output = jobs.folder / f"{jobs.last}.txt"
+    mark = f"{jobs.mark}-{jobs.last}"
+    read_end, write_end = os.pipe()
+    try:
+        process = _spawn(ctx, command, cwd, output, write_end, mark)
+    except OSError as error:
+        os.close(read_end)
+        raise ToolFailure(f"The command could not be started: {error.strerror or error}.") from None
+    finally:
+        os.close(write_end)
+    os.set_blocking(read_end, False)
+    return Job(jobs.last, command, process, output, read_end, mark, time.monotonic())
+
+
+def _spawn(ctx: ToolContext, command: str, cwd: Path, output: Path, pipe: int, mark: str) -> subprocess.Popen[bytes]:
+    shell = shutil.which("bash", path=ctx.env.get("PATH")) or "/bin/sh"
+    where = f'trap "{{ pwd >&{pipe}; }} 2>/dev/null" EXIT; eval "$1" {pipe}>&-'
+    argv = [shell, "-c", where, "bash", command]
+    if ctx.wrap:
+        argv = ctx.wrap(argv, cwd)
+    handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        return subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env={**ctx.env, **QUIET, "PWD": str(cwd), MARK: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=handle,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(pipe,),
+        )
+    finally:
+        os.close(handle)
+
+
+async def watch(job: Job, seconds: float, progress: Callable[[str], None]) -> bool:
+    """Waits until the shell ends, at most `seconds`; True if it did. New output goes to `progress` as it comes."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    shown, pause, deadline = job.told, 0.002, time.monotonic() + seconds
+    while True:
+        ended = job.exit_code is not None
+        shown = _show(job, shown, decoder, progress)
+        if ended:
+            return True
+        if time.monotonic() >= deadline:
+            return False
+        if job.size() > MAX_OUTPUT:
+            job.overflowed = True
+            await stop([job])
+            return True
+        await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
+        pause = min(pause * 1.5, 0.05)
+
+
+def _show(job: Job, shown: int, decoder: codecs.IncrementalDecoder, progress: Callable[[str], None]) -> int:
+    size = job.size()
+    if size <= shown:
+        return shown
+    if size - shown > _SHOW_AT_ONCE:
+        decoder.reset()
+        shown = size - _SHOW_AT_ONCE
+    with open(job.output, "rb") as f:
+        f.seek(shown)
+        data = f.read(size - shown)
+    text = decoder.decode(data)
+    if text:
+        progress(text)
+    return shown + len(data)
+
+
+def final_cwd(job: Job) -> str:
+    """The directory the shell ended in; "" where it did not say (it was replaced or killed)."""
+    if job.cwd_pipe < 0:
+        return ""
+    try:
+        return os.read(job.cwd_pipe, 65536).decode("utf-8", "surrogateescape").removesuffix("\n")
+    except OSError:
+        return ""
+    finally:
+        os.close(job.cwd_pipe)
+        job.cwd_pipe = -1
+
+
+def head_and_tail(path: Path, start: int, limit: int) -> tuple[str, int]:
+    """The bytes of a file from `start` on as text, and how many were left out of the middle to stay within `limit`."""
+    with open(path, "rb") as f:
+        size = max(0, os.fstat(f.fileno()).st_size - start)
+        f.seek(start)
+        if size <= limit:
+            return f.read(size).decode("utf-8", "replace"), 0
+        head = f.read(limit // 2)
+        f.seek(start + size - limit // 2)
+        tail = f.read(limit // 2)
+    left_out = size - len(head) - len(tail)
+    first = codecs.getincrementaldecoder("utf-8")("replace").decode(head)
+    last = tail[_continuation(tail) :].decode("utf-8", "replace")
+    return f"{first}\n… [{left_out:,} bytes left out here] …\n{last}", left_out
+
+
+def _continuation(data: bytes) -> int:
+    """How many bytes at the start belong to a character that began before."""
+    return next((n for n, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)
+
+
+async def stop(jobs: Iterable[Job]) -> None:
+    """Ends jobs and all they started: TERM, then KILL for what is left after GRACE seconds. Also when cancelled."""
+    left = list(jobs)
+    try:
+        _signal(left, signal.SIGTERM)
+        deadline = time.monotonic() + GRACE
+        while any(_alive(job) for job in left) and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+    finally:
+        kill(left)
+
+
+def kill(jobs: Iterable[Job]) -> None:
+    """Ends jobs at once, without asking them."""
+    left = list(jobs)
+    _signal(left, signal.SIGKILL)
+    for job in left:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            job.process.wait(2)
+        job.exit_code  # noqa: B018 - notes the end
+
+
+def _alive(job: Job) -> bool:
+    return job.alive() or bool(_marked(job.mark))
+
+
+def _signal(jobs: Iterable[Job], number: int) -> None:
+    for job in jobs:
+        with contextlib.suppress(OSError):
+            if job.exit_code is None or _group_alive(job.process.pid):
+                os.killpg(job.process.pid, number)
+        for pid in _marked(job.mark):
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+
+
+def _group_alive(group: int) -> bool:
+    """Whether a process group has a member that is not a zombie."""
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    members = [fields for fields in _processes() if fields[2] == str(group)]
+    return any(fields[0] not in "ZX" for fields in members) if members else not Path("/proc/self/stat").exists()
+
+
+def _processes() -> Iterable[list[str]]:
+    """Fields of /proc/PID/stat from the state on (state, parent, group ...); nothing where there is no /proc."""
+    for entry in _pids():
+        with contextlib.suppress(OSError):
+            yield Path("/proc", entry, "stat").read_text("latin-1").rpartition(") ")[2].split()
+
+
+def _pids() -> list[str]:
+    try:
+        return [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+
+
+def _marked(mark: str) -> list[int]:
+    """Running processes whose environment carries the mark: those too that left the group. Linux only."""
+    wanted = f"{MARK}={mark}\0".encode()
+    found: list[int] = []
+    for entry in _pids():
+        with contextlib.suppress(OSError):
+            if wanted in Path("/proc", entry, "environ").read_bytes() + b"\0":
+                found.append(int(entry))
+    return found
+
+
+def settle(ctx: ToolContext, job: Job) -> bool:
+    """Keeps a job in the list while anything of it runs; True if it does. Otherwise it is done with."""
+    jobs = jobs_of(ctx)
+    if not job.alive():
+        jobs.jobs.pop(job.id, None)
+        return False
+    jobs.jobs[job.id] = job
+    if jobs.watcher is None or not jobs.watcher.is_alive():
+        jobs.watcher = threading.Thread(target=_guard, args=(jobs,), name="refold-jobs", daemon=True)
+        jobs.watcher.start()
+    return True
+
+
+def _guard(jobs: Jobs) -> None:
+    """Stops background jobs whose output grows without end."""
+    while running := [job for job in list(jobs.jobs.values()) if job.alive()]:
+        for job in running:
+            if job.size() > MAX_OUTPUT:
+                job.overflowed = True
+                kill([job])
+        time.sleep(0.5)
+
+
+async def close_jobs(ctx: ToolContext) -> None:
+    """Ends every job of the session but those that were asked to stay, and removes their output. Call it at the end."""
+    jobs = jobs_of(ctx)
+    await stop([job for job in jobs.jobs.values() if not job.keep])
+    kept = [job for job in jobs.jobs.values() if job.keep and job.alive()]
+    for job in jobs.jobs.values():
+        final_cwd(job)
+    _sweep(jobs, kept)
+    jobs.jobs.clear()
+    if jobs.folder and not kept:
+        shutil.rmtree(jobs.folder, ignore_errors=True)
+        jobs.folder = None
+
+
+def _sweep(jobs: Jobs, kept: list[Job]) -> None:
+    """Ends what no job is listed for any more: processes that left their group and outlived their command."""
+    spared = {job.mark for job in kept}
+    for number in range(1, jobs.last + 1):
+        mark = f"{jobs.mark}-{number}"
+        for pid in _marked(mark) if mark not in spared else []:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+    for job in kept:
+        job.process.returncode = 0  # it goes on without us, which is no leak

@@ -1,0 +1,155 @@
+"""bash: a command in the session's shell directory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from tools._clean import clean
+from tools._files import shown
+from tools._jobs import Job, close_jobs, final_cwd, head_and_tail, jobs_of, kill, settle, start, stop, watch
+from tools.base import ToolContext, ToolFailure, ToolOutput, tool
+
+MAX_TEXT = 4_000_000
+"""Bytes of output given in one result, half from each end; beyond it the file with all of it is named."""
+
+MAX_SECONDS = 3600
+
+_FIRST_LOOK = 0.5
+"""Seconds a background command is watched, so that one that fails at once says so."""
+
+__all__ = ["TOOL", "bash", "close_jobs"]
+
+
+def _title(args: Mapping[str, Any]) -> str:
+    return "$ " + " ".join(str(args.get("command", "")).split())[:200]
+
+
+@tool(effect="execute", title=_title)
+async def bash(
+    ctx: ToolContext,
+    command: Annotated[str, "Command line"],
+    timeout: Annotated[int, "Seconds; a longer command goes on in the background"] = 120,
+    background: Annotated[bool, "Return at once; see jobs"] = False,
+) -> ToolOutput:
+    """Runs a command with bash. The working directory is kept between calls. There is no input and no terminal."""
+    if not command.strip():
+        raise ToolFailure("The command is empty.")
+    if "\0" in command:
+        raise ToolFailure("A command cannot contain a NUL character.")
+    note = recover_cwd(ctx)
+    seconds = float(min(max(timeout, 1), MAX_SECONDS))
+    job = start(ctx, command, ctx.cwd)
+    try:
+        ended = await watch(job, _FIRST_LOOK if background else seconds, ctx.progress)
+    except asyncio.CancelledError:
+        await _cancelled(ctx, job)
+        raise
+    return _finished(ctx, job, note) if ended else _moved(ctx, job, note, 0 if background else seconds)
+
+
+TOOL = bash
+
+
+def recover_cwd(ctx: ToolContext) -> str:
+    """Moves out of a working directory that is gone; says so, or ""."""
+    if ctx.cwd.is_dir():
+        return ""
+    gone = ctx.cwd
+    ctx.cwd = next(p for p in (ctx.root, *gone.parents, Path("/")) if p.is_dir())
+    return f"(cwd was reset to {ctx.cwd}: {gone} no longer exists)\n"
+
+
+async def _cancelled(ctx: ToolContext, job: Job) -> None:
+    """Ends all of it; what it had printed is left in ctx.state["interrupted"] for who wants to record it."""
+    try:
+        await stop([job])
+    finally:
+        kill([job])
+        final_cwd(job)
+        ctx.state["interrupted"] = _result(ctx, job, "[interrupted]", ok=False)
+        _drop(ctx, job)
+
+
+def _finished(ctx: ToolContext, job: Job, note: str) -> ToolOutput:
+    moved = _follow(ctx, job)
+    code = job.exit_code or 0
+    tail = [ended_words(job)] if code or job.overflowed else []
+    running = settle(ctx, job)
+    if running:
+        tail.append(f"[it left processes running: job {job.id}; jobs can read and stop it]")
+    if moved:
+        tail.append(f"[cwd: {ctx.cwd}]")
+    out = _result(ctx, job, "\n".join([*tail, *ended_jobs(ctx)]), ok=code == 0 and not job.overflowed, note=note)
+    if not running and "output" not in out.meta:
+        _drop(ctx, job)
+    return out
+
+
+def _follow(ctx: ToolContext, job: Job) -> bool:
+    """Takes the shell's last directory as the session's; True if it is another one."""
+    last = final_cwd(job)
+    if not last.startswith("/") or Path(last) == ctx.cwd:
+        return False
+    ctx.cwd = Path(last)
+    return True
+
+
+def _moved(ctx: ToolContext, job: Job, note: str, seconds: float) -> ToolOutput:
+    """A command that goes on in the background."""
+    settle(ctx, job)
+    why = f"timed out after {seconds:g} s and goes on in the background" if seconds else "runs in the background"
+    words = f"[{why} as job {job.id}; jobs can read it, wait for it and stop it]"
+    return _result(ctx, job, words, ok=True, note=note)
+
+
+def _result(ctx: ToolContext, job: Job, tail: str, ok: bool, note: str = "") -> ToolOutput:
+    text, left_out = take_output(job)
+    meta: dict[str, Any] = {
+        "command": job.command,
+        "exit_code": job.exit_code,
+        "seconds": round(job.seconds, 3),
+        "cwd": str(ctx.cwd),
+    }
+    if job.exit_code is None:
+        meta["job"] = job.id
+    if left_out:
+        meta["output"] = str(job.output)
+        tail = f"[truncated: head and tail kept, the whole output is in {shown(ctx, job.output)}]\n{tail}".rstrip()
+    body = text.rstrip("\n")
+    if not body:
+        body = "(no output)" + (", exit code 0" if job.exit_code == 0 and ok else "")
+    return ToolOutput(note + "\n".join(part for part in (body, tail) if part), ok=ok, meta=meta, keep="both")
+
+
+def take_output(job: Job) -> tuple[str, int]:
+    """The output not given yet, cleaned, and how many bytes of it were left out."""
+    size = job.size()
+    text, left_out = head_and_tail(job.output, job.told, MAX_TEXT)
+    job.told = max(size, job.told)
+    return clean(text), left_out
+
+
+def ended_words(job: Job) -> str:
+    """How a command ended, as the last line of its result."""
+    code = job.exit_code or 0
+    if job.overflowed:
+        return "[stopped: it printed more than 2 GB]"
+    return f"[killed by signal {-code}]" if code < 0 else f"[exit code {code}]"
+
+
+def ended_jobs(ctx: ToolContext) -> list[str]:
+    """Background jobs that ended since the last word about them, one line each."""
+    lines: list[str] = []
+    for job in jobs_of(ctx).jobs.values():
+        if job.exit_code is not None and not job.alive() and not job.announced:
+            job.announced = True
+            lines.append(f"[job {job.id} has ended: exit code {job.exit_code}; jobs can read its output]")
+    return lines
+
+
+def _drop(ctx: ToolContext, job: Job) -> None:
+    jobs_of(ctx).jobs.pop(job.id, None)
+    job.output.unlink(missing_ok=True)

@@ -1,0 +1,66 @@
+"""glob: files by name."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated
+
+from tools._files import locate, missing, shown
+from tools._globs import glob_regex
+from tools._search import Request, hidden, in_git, newest_first, search, text_path
+from tools._text import plain
+from tools.base import ToolContext, ToolFailure, ToolOutput, tool
+
+
+@tool(effect="read")
+async def glob(
+    ctx: ToolContext,
+    pattern: Annotated[str, "Like src/**/*.{ts,tsx}; without / a name at any depth"],
+    path: Annotated[str, "Folder to look in"] = ".",
+    all: Annotated[bool, "Hidden and ignored files too"] = False,
+    limit: Annotated[int, "Paths at most"] = 200,
+) -> ToolOutput:
+    """Finds files by name, newest first. .gitignore is obeyed."""
+    top, pattern = _split(ctx, pattern, path)
+    if not top.is_dir():
+        raise missing(ctx, top, path) if not top.exists() else ToolFailure(f"{path} is not a directory.")
+    try:
+        wanted = glob_regex(pattern)
+    except ValueError as error:
+        raise ToolFailure(f"glob: {error}") from None
+    found = await _matching(ctx, top, wanted, all or hidden(pattern))
+    note = ""
+    if not found and not all:
+        found = await _matching(ctx, top, wanted, True)
+        note = "(only hidden or ignored files match)\n" if found else ""
+    if not found:
+        return ToolOutput(f"No file matches {pattern} in {shown(ctx, top)}.", meta={"total": 0})
+    first = newest_first(top, found)[: max(1, limit)]
+    more = f"\n(the {len(first)} newest of {len(found)} files; narrow the pattern)" if len(first) < len(found) else ""
+    lines = [plain(shown(ctx, Path(os.path.join(top, p)))) for p in first]
+    return ToolOutput(note + "\n".join(lines) + more, meta={"total": len(found)})
+
+
+TOOL = glob
+
+
+def _split(ctx: ToolContext, pattern: str, path: str) -> tuple[Path, str]:
+    """The folder and a pattern relative to it, also where the pattern begins with / or ~ or leads out by .."""
+    pattern = os.path.expanduser(pattern.strip() or "**")
+    if not pattern.startswith(("/", "../")):
+        return locate(ctx, path), pattern
+    fixed = []
+    for part in pattern.split("/")[:-1]:
+        if set(part) & set("*?[{"):
+            break
+        fixed.append(part)
+    folder = "/".join(fixed) or "/"
+    rest = pattern[len("/".join(fixed)) :].lstrip("/")
+    return locate(ctx, folder if pattern.startswith("/") else f"{path}/{folder}"), f"./{rest}"
+
+
+async def _matching(ctx: ToolContext, top: Path, wanted: re.Pattern[str], everything: bool) -> list[str]:
+    answer = await search(ctx, top, Request("files", everything=everything, in_git=in_git(top)))
+    return [p for p in map(text_path, answer.out.split(b"\0")) if p and wanted.match(p)]
