@@ -119,3 +119,25 @@ def man_page() -> str:
 def _roff(text: str) -> str:
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped
+
+
+def env_example() -> str:
+    """The file .env.example: every setting with its default and unit."""
+    out = [
+        "# Settings of refold. Copy this file to ~/.refold/.env (or, in a checkout, to .env beside main.py) and take",
+        "# the # away where you want another value. Flags and the environment stand above it; the .env of a folder",
+        "# that is worked on is never read. In ~/.refold/config.toml the same names stand in lower case.",
+    ]
+    for name, names, default, doc in rows():
+        short = next((n for n in names.split(" or ") if not n.startswith("REFOLD_")), f"REFOLD_{name.upper()}")
+        shown = "" if default in ("", None) else str(default).lower() if isinstance(default, bool) else default
+        out += ["", f"# {doc}", f"# {short}={shown}"]
+    return "\n".join(
+        [
+            *out,
+            "",
+            "# folder of sessions, cache and configuration (in the environment only)",
+            "# REFOLD_HOME=~/.refold",
+            "",
+        ]
+    )

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import sys
+import traceback
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,9 @@ def _ended(body: Callable[[], Outcome], output: Output) -> Outcome:
         outcome = Outcome(Exit.FAILED, "log", str(error))
     except KeyboardInterrupt:
         outcome = Outcome(Exit.INTERRUPTED, "sigint", "interrupted by Ctrl-C (SIGINT)")
+    except Exception as bug:  # noqa: BLE001 - a script still gets its result line; the traceback is shown
+        traceback.print_exc()
+        outcome = Outcome(Exit.FAILED, "bug", f"this is a fault of refold's own: {type(bug).__name__}: {bug}")
     with contextlib.suppress(OutputClosed):
         asyncio.run(output.result(outcome, None))
     return outcome
