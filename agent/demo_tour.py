@@ -19,9 +19,11 @@ from agent.settings import CHECKOUT
 from transcripts.log import TranscriptLog
 
 DATA = Path(__file__).parent / "data" / "tour"
-WINDOW = 8_000
+WINDOW = 6_000
 """Tokens; so small that three files fill it."""
 TASK = "A test fails. Find the cause and repair it; keep to the rules in NOTES.md."
+RECALLED = "belongs to the lighter band"
+"""Words of NOTES.md, read at the beginning, that the model needs again after they were folded away."""
 TEST = [sys.executable, "-m", "unittest"]
 
 
@@ -122,8 +124,8 @@ def _note(event: dict[str, Any], seen: Seen) -> None:
             seen.log = Path(event["meta"]["log"])
         case {"subtype": "compact_boundary"}:
             seen.folds.append(event["meta"]["line"])
-        case {"type": "user", "meta": {"tool": "recall", "status": "ok"}}:
-            seen.recalled += 1
+        case {"type": "user", "meta": {"tool": "recall"}, "message": {"content": [{"content": text}]}}:
+            seen.recalled += RECALLED in text
         case {"type": "result"}:
             seen.finished = not event["is_error"]
 
