@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tools._match import Ambiguous, NoMatch, Plan, Splice, plan
+from tools._match import Ambiguous, NoMatch, Splice, plan
 from tools._text import Decoded, Endings, NotText, decode, endings, plain, to_lf
 from tools.base import ToolFailure
 
@@ -69,11 +69,11 @@ def _one(here: Decoded, change: Change, name: str) -> tuple[str, str]:
     if not found.splices:
         raise ToolFailure(f"Nothing to change: {name} reads so already, but for blanks or quotes.")
     if not here.sure:
-        _check_borders(seen.text, found, name)
+        check_borders(seen.text, found.splices, name)
     note = f"matched although {found.how}" if found.how else ""
     if found.places > 1:
         note = f"{found.places} places"
-    return _spliced(here.text, seen, found, change), note
+    return spliced(here.text, found.splices, crlf="\r\n" in change.new), note
 
 
 def _refuse(here: Decoded, old: str, new: str, name: str) -> None:
@@ -106,9 +106,9 @@ def elision(new: str, old: str) -> str:
     return ""
 
 
-def _check_borders(text: str, found: Plan, name: str) -> None:
+def check_borders(text: str, splices: Sequence[Splice], name: str) -> None:
     """In an encoding that is a guess a place next to a foreign character may lie in the middle of one."""
-    for s in found.splices:
+    for s in splices:
         around = text[max(0, s.start - 1) : s.start] + text[max(s.start, s.end - 1) : s.end + 1]
         if not around.isascii():
             raise ToolFailure(
@@ -117,18 +117,22 @@ def _check_borders(text: str, found: Plan, name: str) -> None:
             )
 
 
-def _spliced(source: str, seen: Endings, found: Plan, change: Change) -> str:
+def spliced(source: str, splices: Sequence[Splice], crlf: bool = False) -> str:
+    """The file's own text with changes made to it whose places count \\n endings. They must be in order and apart.
+
+    New lines end as the lines they replace do, else as the line before, else as the next one; in a file of one line
+    without an end they end with \\r\\n if `crlf`."""
+    seen = endings(source)
     out: list[str] = []
     at = 0
-    for s in found.splices:
+    for s in splices:
         out.append(seen.raw(at, s.start, source))
-        out.append(_with_endings(s, seen, source, change))
+        out.append(_with_endings(s, seen, source, crlf))
         at = s.end
     return "".join([*out, seen.raw(at, len(seen.text), source)])
 
 
-def _with_endings(s: Splice, seen: Endings, source: str, change: Change) -> str:
-    """New lines end as the lines they replace do, else as the line before, else as the next one."""
+def _with_endings(s: Splice, seen: Endings, source: str, crlf: bool) -> str:
     if "\n" not in s.new:
         return s.new
     text = seen.text
@@ -138,7 +142,7 @@ def _with_endings(s: Splice, seen: Endings, source: str, change: Change) -> str:
     if at < 0:
         at = text.find("\n", s.end)
     if at < 0:
-        return s.new.replace("\n", "\r\n") if "\r\n" in change.new else s.new
+        return s.new.replace("\n", "\r\n") if crlf else s.new
     return s.new.replace("\n", seen.raw(at, at + 1, source))
 
 

@@ -13,6 +13,7 @@ import tempfile
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from tools.base import ToolContext, ToolFailure
 
@@ -208,9 +209,20 @@ def _dress(name: str, like: Path | None) -> None:
 
 
 def _in_place(target: Path, data: bytes) -> None:
-    """For a folder that takes no new files: not in one step, but on disk before it returns."""
+    """For a folder that takes no new files: not in one step, but on disk before it returns. If it fails half way the
+    old bytes are put back."""
     with open(target, "r+b") as out:
-        out.write(data)
-        out.truncate()
-        out.flush()
-        os.fsync(out.fileno())
+        before = out.read()
+        try:
+            _overwrite(out, data)
+        except OSError:
+            _overwrite(out, before)
+            raise
+
+
+def _overwrite(out: BinaryIO, data: bytes) -> None:
+    out.seek(0)
+    out.write(data)
+    out.truncate()
+    out.flush()
+    os.fsync(out.fileno())

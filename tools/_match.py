@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tools._diff import opcodes
 
-_TYPOGRAPHIC = str.maketrans(
+TYPOGRAPHIC = str.maketrans(
     {c: "'" for c in "\u2018\u2019\u201a\u201b\u2032"}
     | {c: '"' for c in "\u201c\u201d\u201e\u201f\u2033"}
     | {c: "-" for c in "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"}
@@ -159,15 +159,15 @@ def _shifted(text: str, old: str, new: str) -> Plan | None:
     at = _only_place(here, lines)
     if at is None:
         return None
-    pairs = [(_indent(mine), _indent(theirs)) for mine, theirs in zip(lines, here[at:]) if mine.strip(" \t")]
-    shift = _shift(pairs)
+    pairs = [(indent_of(mine), indent_of(theirs)) for mine, theirs in zip(lines, here[at:]) if mine.strip(" \t")]
+    shift = shift_rule(pairs)
     wanted = _reindent(new.split("\n"), pairs[0], shift) if shift else None
     if shift is None or wanted is None:
         return None
     start = sum(len(line) + 1 for line in here[:at])
     last = 0 if lines[-1] == "" else len(here[at + len(lines) - 1])
     begins, ends = _segments(text, start, len(lines), last)
-    mine = [(shift(_indent(line)) or "") + line.lstrip(" \t") if line.strip(" \t") else line for line in lines]
+    mine = [(shift(indent_of(line)) or "") + line.lstrip(" \t") if line.strip(" \t") else line for line in lines]
     return Plan(tuple(_changes(begins, ends, mine, wanted, _bare)), "the indentation differs", (start, ends[-1]))
 
 
@@ -187,14 +187,14 @@ def _only_place(here: list[str], lines: list[str]) -> int | None:
     return found[0] if found else None
 
 
-def _indent(line: str) -> str:
+def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 Shift = Callable[[str], "str | None"]
 
 
-def _shift(pairs: Sequence[tuple[str, str]]) -> Shift | None:
+def shift_rule(pairs: Sequence[tuple[str, str]]) -> Shift | None:
     """The one rule that makes every first indentation its second: a prefix more, a prefix less, tabs for spaces or
     spaces for tabs; None where no single rule does."""
     mine, theirs = pairs[0]
@@ -229,12 +229,12 @@ def _to_tabs(indent: str, width: int) -> str:
 
 def _reindent(new: list[str], first: tuple[str, str], shift: Shift) -> list[str] | None:
     """`new` moved as the file is. Where it already begins as deep as the file does it is taken as it is."""
-    start = next((_indent(line) for line in new if line.strip(" \t")), None)
+    start = next((indent_of(line) for line in new if line.strip(" \t")), None)
     if start is None or (start == first[1] and start != first[0]):
         return new
     out: list[str] = []
     for line in new:
-        moved = shift(_indent(line)) if line.strip(" \t") else ""
+        moved = shift(indent_of(line)) if line.strip(" \t") else ""
         if moved is None:
             return None
         out.append(moved + line.lstrip(" \t") if line.strip(" \t") else line)
@@ -243,7 +243,7 @@ def _reindent(new: list[str], first: tuple[str, str], shift: Shift) -> list[str]
 
 def _typographic(text: str, old: str, new: str) -> Plan | None:
     """Quotes, dashes and blanks that look alike. What `new` leaves as it was keeps the file's characters."""
-    here, wanted = text.translate(_TYPOGRAPHIC), old.translate(_TYPOGRAPHIC)
+    here, wanted = text.translate(TYPOGRAPHIC), old.translate(TYPOGRAPHIC)
     if here == text and wanted == old:
         return None
     how = "typographic quotes, dashes or blanks differ"

@@ -42,8 +42,8 @@ class ToolOutput:
     """What a call gave. `text` goes to the model, whole: capping what is too large happens at the door of the log
     (the full text is kept there), so a tool caps only what it can page by itself. `meta` holds facts for folding and
     for the face: path, sha (SHA-256 hex of a file's bytes), lines ("1-200"), exit_code, command, seconds, diff
-    (unified, for the person), todo. `ok` False marks an error result that is nevertheless whole (a command that exited 1).
-    `keep`: "head", "tail" or "both" - which end matters most if the door has to cut."""
+    (unified, for the person), todo. `ok` False marks an error result that is nevertheless whole (a command that
+    exited 1). `keep`: "head", "tail" or "both" - which end matters most if the door has to cut."""
 
     text: str
     ok: bool = True
@@ -158,7 +158,7 @@ def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
         properties[p.name] = _describe(hints[p.name])
         if p.default is inspect.Parameter.empty:
             required.append(p.name)
-        elif p.default is not None and p.default != "" and p.default != []:
+        elif p.default is not None and p.default not in ("", (), []):
             properties[p.name]["default"] = p.default
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
@@ -241,6 +241,7 @@ def check_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> tuple
     Returns (problem, values): one short sentence that says what is wrong, or "" and the values to pass.
     """
     properties: Mapping[str, Any] = schema["properties"]
+    args = _renamed(properties, args)
     unknown = [k for k in args if k not in properties]
     missing = [k for k in schema["required"] if args.get(k) is None]
     if missing or unknown:
@@ -255,6 +256,29 @@ def check_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> tuple
         if problem:
             return f"{key} {problem}", {}
     return "", values
+
+
+OTHER_NAMES = {
+    "path": ("file_path", "filePath", "filename", "file", "filepath"),
+    "old": ("old_string", "oldString", "old_str", "old_text", "oldText"),
+    "new": ("new_string", "newString", "new_str", "new_text", "newText"),
+    "replace_all": ("replaceAll", "allow_multiple"),
+    "content": ("contents", "file_text", "text"),
+    "command": ("cmd",),
+    "patch": ("input",),
+    "items": ("todos",),
+    "background": ("run_in_background", "is_background"),
+}
+"""What other programs call our arguments. Models that were trained on those use them; what is meant is plain."""
+
+
+def _renamed(properties: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
+    out = dict(args)
+    for name, others in OTHER_NAMES.items():
+        other = next((o for o in others if o in out and o not in properties), None)
+        if other and name in properties and name not in out:
+            out[name] = out.pop(other)
+    return out
 
 
 def _fit(schema: Mapping[str, Any], value: Any) -> tuple[str, Any]:
