@@ -72,7 +72,7 @@ class Permissions:
         if tool.name in _QUIET:
             return Judgement("allow", "it touches nothing outside the session")
         if tool.name == "bash":
-            return commands.judge(self, str(args.get("command", "")), ctx.cwd, network=args.get("network") is True)
+            return commands.judge(self, str(args.get("command", "")), ctx.cwd, outside=args.get("outside") is True)
         if tool.name.startswith("mcp__") or "/" in tool.name:
             return self._judge_named("mcp", mcp_name(tool.name) if tool.name.startswith("mcp__") else tool.name, tool)
         if tool.name in ("fetch", "web_fetch"):

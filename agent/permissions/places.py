@@ -13,7 +13,8 @@ _SECRET_NAMES = (
     ".git-credentials", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.age",
     "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "credentials", "credentials.json", "secrets.*", "secret.*",
     "service-account*.json", "token.json", "auth.json", "hosts.yml", ".vault-token", ".terraformrc",
-    "terraform.tfstate*", "*.tfvars", "shadow", "gshadow", "sudoers", "master.key", "application_default_credentials.json",
+    "terraform.tfstate*", "*.tfvars", "shadow", "gshadow", "sudoers", "master.key",
+    "application_default_credentials.json",
 )  # fmt: skip
 _NO_SECRET = (
     "*.example",

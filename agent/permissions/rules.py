@@ -6,6 +6,7 @@ A rule is a tool and what it is given, in brackets; without brackets it speaks o
   words, none included; a `*` inside a word for any characters of that word. An `allow` without a final `*` means
   exactly this command. An `ask` or `deny` holds for the command with any arguments.
 - `read`, `edit`: a path pattern as in .gitignore, relative to the workspace; `~/` and `/` start elsewhere.
+- `outside(...)`: like bash, and the command runs outside of the sandbox.
 - `fetch`: a host, `*.example.org` for its sub-domains.
 - `mcp`: server/tool, `*` on either side.
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -30,7 +32,7 @@ class RuleError(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: `tool` in our names (bash, read, edit, fetch, mcp or a tool's own name), `pattern` "*" for every call."""
+    """One rule: `tool` is bash, outside, read, edit, fetch, mcp or another tool's name; `pattern` "*" is every call."""
 
     decision: Decision
     tool: str
@@ -69,9 +71,9 @@ def parse_rule(text: str, decision: Decision = "allow", scope: Scope = "user") -
         raise RuleError(f"{text!r} has nothing between its brackets; write {tool} alone to mean every call")
     if tool == "fetch":
         pattern = pattern.removeprefix("domain:").lower()
-    if tool == "bash" and pattern.endswith(":*"):
+    if tool in ("bash", "outside") and pattern.endswith(":*"):
         pattern = pattern[:-2].rstrip() + " *"
-    return Rule(decision, tool, " ".join(pattern.split()) if tool == "bash" else pattern, scope)
+    return Rule(decision, tool, pattern, scope)
 
 
 def mcp_name(tool: str) -> str:
@@ -83,17 +85,30 @@ def mcp_name(tool: str) -> str:
 def words_match(pattern: str, words: Sequence[str], *, whole: bool) -> bool:
     """Whether a bash pattern fits the words of a simple command. `whole`: a pattern without final `*` has to name all
     of them (allow); otherwise it only has to name the first ones (ask, deny)."""
-    wanted = pattern.split()
+    wanted = split_words(pattern)
     rest = bool(wanted) and wanted[-1] == "*"
     if rest:
         wanted.pop()
     if len(words) < len(wanted) or (whole and not rest and len(words) != len(wanted)):
         return False
-    return all(_word_fits(w, word) for w, word in zip(wanted, words, strict=False))
+    return all(word_fits(w, word) for w, word in zip(wanted, words, strict=False))
 
 
-def _word_fits(pattern: str, word: str) -> bool:
-    # Only * is special: [ and ? are ordinary characters of commands.
+@lru_cache(maxsize=512)
+def _split(pattern: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(pattern))
+    except ValueError:
+        return tuple(pattern.split())
+
+
+def split_words(pattern: str) -> list[str]:
+    """The words of a bash pattern; quotes hold words together."""
+    return list(_split(pattern))
+
+
+def word_fits(pattern: str, word: str) -> bool:
+    """Whether one word of a pattern fits one word of a command; only * is special in it."""
     if "*" not in pattern:
         return pattern == word
     return fnmatchcase(word, pattern.replace("[", "[[]").replace("?", "[?]"))

@@ -2,40 +2,122 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from agent.permissions.shell import danger, plain, readonly, syntax
+from agent.permissions.shell.model import Part, Word
+from agent.permissions.shell.unwrap import unwrap
 
-@dataclass(frozen=True)
-class Part:
-    """One simple command of a line: its words, and why it may not run unasked ("" where it only reads)."""
+__all__ = ["Analysis", "Part", "Word", "analyse"]
 
-    text: str
-    words: tuple[str, ...] = ()
-    why: str = ""
+MAX_DEPTH = 6
+"""Commands inside commands (sh -c in xargs in sudo ...) beyond which a line counts as not understood."""
+MAX_PARTS = 20_000
+"""Parts of one line that are looked at; a longer line counts as not understood."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """Every simple command of a line; `error` where the line could not be understood whole."""
+    """Every simple command of a line, also those that other programs run.
 
+    `error` says why the line could not be understood whole, `unclear` why it may not run unasked whatever its parts
+    are. `danger` names what could not be taken back.
+    """
+
+    command: str
     parts: tuple[Part, ...] = ()
     error: str = ""
+    unclear: str = ""
     danger: str = ""
 
     @property
-    def safe(self) -> bool:
-        """True where every part is known to read only."""
-        return not self.error and bool(self.parts) and all(not p.why for p in self.parts)
+    def why_not_safe(self) -> str:
+        """Why the line may not run unasked; "" where it is known to read only."""
+        if self.error or self.unclear:
+            return self.error or self.unclear
+        if not self.parts:
+            return "it is empty"
+        return next((why for p in self.parts if (why := readonly.why_not(p))), "")
+
+    @property
+    def loses(self) -> str:
+        """What work the line may throw away; "" where none."""
+        return next((lost for p in self.parts if (lost := danger.loses(p))), "")
 
 
 def analyse(command: str) -> Analysis:
-    """The parts of a command line. Never raises; what cannot be understood has an `error`."""
-    words = tuple(command.split())
-    plain = all(c.isalnum() or c in " _-./" for c in command) and bool(words)
-    if not plain:
-        return Analysis(error="it could not be analysed")
-    known = words[0] in ("ls", "pwd", "cat", "head", "wc", "true", "echo") or words in (
-        ("git", "status"),
-        ("git", "diff"),
-    )
-    return Analysis((Part(command, words, "" if known else f"{words[0]} is not known to read only"),))
+    """The parts of a command line and what is known of them. Never raises; runs nothing."""
+    odd = plain.odd_character(command)
+    command = _joined(command)
+    found, error = syntax.parts_of(command)
+    unclear = _unclear(command, found)
+    parts, problem = _all_parts(found)
+    if odd:
+        error = f"it has the character {odd}, which a terminal may hide"
+    dangerous = danger.of_text(command) or next((d for p in parts if (d := danger.of_part(p, parts))), "")
+    return Analysis(command, tuple(parts), error or problem, unclear, dangerous)
+
+
+_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+
+
+def _joined(command: str) -> str:
+    """The line without its continuations, where it has nothing in which they would stand for themselves."""
+    return command if any(c in command for c in ("'", "#", "<<")) else _CONTINUED.sub(r"\1", command)
+
+
+def _unclear(command: str, parts: Sequence[Part]) -> str:
+    """Why the two readers do not agree that the line is plain; "" where they do."""
+    try:
+        read = plain.read(command)
+    except plain.NotPlain as refusal:
+        return str(refusal)
+    by_grammar = [_written(p) for p in parts]
+    by_words = [(c.words, [t for _, t in c.redirects]) for c in read]
+    return "" if by_grammar == by_words else "its syntax can be read in two ways"
+
+
+def _written(part: Part) -> tuple[list[str], list[str]]:
+    assigned = [f"{name}={value.text}" for name, value in part.env]
+    here = [part.script.text] if part.script and not any(r.op == "<<<" for r in part.redirects) else []
+    return assigned + [w.text for w in part.words], [r.target.text for r in part.redirects] + here
+
+
+def _all_parts(found: Sequence[Part]) -> tuple[list[Part], str]:
+    """The parts and all that they run, and what could not be followed."""
+    parts: list[Part] = []
+    problem = ""
+    queue = [(p, 0) for p in found]
+    while queue:
+        part, depth = queue.pop(0)
+        if depth > MAX_DEPTH or len(parts) > MAX_PARTS:
+            return parts, "it runs commands inside commands too deep to follow"
+        inner = unwrap(part)
+        parts.append(replace(part, transparent=inner.transparent))
+        queue += [(p, depth + 1) for p in inner.parts]
+        for text, via in inner.texts:
+            more, why = _parts_of_text(part, text, via)
+            queue += [(p, depth + 1) for p in more]
+            problem = problem or why
+    return parts, problem
+
+
+def _parts_of_text(part: Part, text: Word, via: str) -> tuple[list[Part], str]:
+    if not text.known:
+        return [part.with_words((text,), via)], ""
+    found, error = syntax.parts_of(text.text)
+    base = (part.number + 1) * 1_000_000
+    inner = [
+        replace(
+            p,
+            number=base + p.number,
+            owner=base + p.owner if p.owner >= 0 else part.number,
+            stages=(*part.stages, *(replace(s, pipe=s.pipe + base) for s in p.stages)),
+            folders=part.folders if p.folders == ("",) else (None,),
+            via=via,
+        )
+        for p in found
+    ]
+    return inner, f"what {via} runs cannot be read as bash" if error else ""

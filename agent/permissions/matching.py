@@ -1,0 +1,173 @@
+"""Comparing rules with the simple commands of a line."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+
+from agent.permissions.rules import Rule, split_words, strongest, word_fits, words_match
+from agent.permissions.shell.model import Part, names
+from agent.permissions.shell.readonly import harmless_assignment
+from agent.permissions.shell.unwrap import git_subcommand
+
+_SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+_MAX_OPTIONS = 3
+"""Options before a sub-command whose values are guessed in both ways (with and without a value)."""
+
+
+def shell_rules(rules: Iterable[Rule], tool: str = "bash") -> list[Rule]:
+    """The rules that speak about commands."""
+    return [r for r in rules if r.tool in (tool, "*")]
+
+
+def allowing(part: Part, rules: Sequence[Rule]) -> Rule | None:
+    """The rule that allows a part, taken literally: a word that is made at run time fits only a final `*`."""
+    words = [w.text if w.known else "\0" for w in part.words]
+    if not words:
+        return None
+    folder, _, name = words[0].rpartition("/")
+    if folder in _SYSTEM_FOLDERS:
+        words[0] = name
+    assigned = [f"{name}={value.text}" for name, value in part.env if not harmless_assignment(name) or not value.known]
+    fitting = (r for r in rules if r.decision == "allow" and words_match(r.pattern, [*assigned, *words], whole=True))
+    found = list(fitting)
+    # The narrowest one is named: it tells the person most.
+    return max(found, key=lambda r: len(r.pattern), default=None)
+
+
+def holding(part: Part, rules: Sequence[Rule]) -> tuple[Rule | None, Rule | None]:
+    """The ask or deny rule that holds for a part, and one that may hold, depending on what is made at run time.
+
+    Both are meant in the sense of the person: whatever the folder of the program, the options before a sub-command and
+    the order of flags.
+    """
+    strict = [r for r in rules if r.decision != "allow"]
+    sure: list[Rule] = []
+    maybe: list[Rule] = []
+    for rule in strict:
+        if any(words_match(rule.pattern, form, whole=False) for form in _forms(part)) or _same_flags(rule, part):
+            sure.append(rule)
+        elif _may_match(rule, part):
+            maybe.append(rule)
+    return strongest(sure), strongest(maybe)
+
+
+def _forms(part: Part) -> Iterator[list[str]]:
+    """The ways in which a part can be read: as written, and without the options before its sub-command."""
+    if not part.words:
+        return
+    args = [w.text for w in part.args]
+    yield [part.program, *args]
+    yield [part.words[0].text, *args]
+    if part.program == "git":
+        name, rest = git_subcommand(part.args)
+        yield ["git", name, *(w.text for w in rest)]
+    count = min(next((i for i, a in enumerate(args) if not a.startswith("-")), len(args)), _MAX_OPTIONS)
+    for valued in itertools.product((False, True), repeat=count) if count else ():
+        rest = list(args)
+        for takes_value in valued:
+            if rest and rest[0].startswith("-"):
+                rest = rest[2:] if takes_value else rest[1:]
+        yield [part.program, *rest]
+
+
+def _same_flags(rule: Rule, part: Part) -> bool:
+    """`rm -rf *` also means `rm -f -r` and `rm -fr`."""
+    pattern = split_words(rule.pattern)
+    wanted = _letters(pattern[1:])
+    if not wanted or not word_fits(pattern[0], part.program):
+        return False
+    if not wanted <= _letters([w.text for w in part.args if w.known]):
+        return False
+    operands = [w for w in pattern[1:] if not w.startswith("-") and w != "*"]
+    given = [w.text for w in part.args if not w.text.startswith("-")]
+    return len(operands) <= len(given) and all(word_fits(p, g) for p, g in zip(operands, given))
+
+
+_LETTERS = {"--recursive": "r", "--force": "f", "--all": "a", "--verbose": "v", "--delete": "d"}
+
+
+def _letters(words: Sequence[str]) -> set[str]:
+    found: set[str] = set()
+    for word in words:
+        if word.startswith("--"):
+            found.add(_LETTERS.get(word, word))
+        elif word.startswith("-"):
+            found.update("r" if c == "R" else c for c in word[1:])
+    return found
+
+
+def _may_match(rule: Rule, part: Part) -> bool:
+    wanted = split_words(rule.pattern)
+    if wanted and wanted[-1] == "*":
+        wanted.pop()
+    for pattern, word in zip(wanted, part.words):
+        if not word.known or word.glob:
+            return True
+        if not word_fits(pattern, word.text if word is not part.words[0] else part.program):
+            return False
+    return False
+
+
+def named_anywhere(rule: Rule, command: str) -> bool:
+    """Whether a line that could not be read has all the words of a rule in it, in any form."""
+    flat = command.replace("'", "").replace('"', "").replace("\\", "")
+    return all(w in flat for w in split_words(rule.pattern) if w != "*")
+
+
+_SUBCOMMANDS = names(
+    """
+    git npm pnpm yarn bun cargo go docker podman kubectl pip pip3 uv poetry pipenv gh brew terraform helm dotnet
+    rustup conda bundle rails mix composer systemctl apt apt-get gradle mvn pdm hatch nx turbo deno flutter dart
+    swift zig make just task invoke
+    """
+)
+_THREE = frozenset(
+    {"npm run", "pnpm run", "yarn run", "bun run", "git stash", "git remote", "git worktree", "go mod", "uv pip",
+     "uv run", "docker compose", "python -m", "python3 -m", "poetry run", "pdm run", "hatch run", "bundle exec"}
+)  # fmt: skip
+_WIDE = names(
+    """
+    pytest ruff mypy pyright basedpyright black isort flake8 pylint eslint prettier tsc jest vitest mocha cmake
+    ctest ninja tox nox pre-commit shellcheck gofmt rustfmt clang-format ls cat grep rg wc head tail sort uniq
+    cut tr find sed diff mkdir touch which echo printf pwd cd true false test date stat file du df tree jq ps
+    """
+)
+
+
+def suggest(part: Part) -> str:
+    """The narrowest rule that is still useful and allows a part from now on; "" where none can be written.
+
+    Programs with sub-commands are allowed by sub-command, known checkers by name, everything else word for word.
+    """
+    assigned = [f"{name}={value.text}" for name, value in part.env if not harmless_assignment(name)]
+    texts = [w.text for w in part.words]
+    if not texts or part.opaque or any(not v.known for _, v in part.env) or "\n" in "".join(assigned + texts):
+        return ""
+    start = [part.program if part.words[0].text == part.program else texts[0]]
+    if start[0] in _WIDE and not assigned:
+        return f"bash({start[0]} *)"
+    depth = 3 if " ".join(texts[:2]) in _THREE else 2 if start[0] in _SUBCOMMANDS else 0
+    known = [w.known and not w.glob and w.text[:1] not in "-*" for w in part.words[1:depth]]
+    if depth and len(texts) >= depth and all(known[1 if depth == 3 and texts[1] == "-m" else 0 :]):
+        return f"bash({_join([*assigned, *texts[:depth]])} *)"
+    return _exact(part, assigned)
+
+
+def _exact(part: Part, assigned: list[str]) -> str:
+    words = list(part.words)
+    open_end = bool(words) and not words[-1].known
+    while words and not words[-1].known:
+        words.pop()
+    if not all(w.known for w in words) or len(words) < 2 and open_end or any(w.text == "*" for w in words):
+        return ""
+    return f"bash({_join([*assigned, *(w.text for w in words)])}{' *' if open_end else ''})"
+
+
+def _join(words: Sequence[str]) -> str:
+    return " ".join(w if w.replace("*", "x").isalnum() else _quote(w) for w in words)
+
+
+def _quote(word: str) -> str:
+    return shlex.quote(word) if not word or any(c in word for c in " \t'\"\\") else word

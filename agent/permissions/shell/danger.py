@@ -1,0 +1,262 @@
+"""What could not be taken back, whatever the mode: named in every question, and never run unasked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agent.permissions.shell.model import Part, Word, names
+from agent.permissions.shell.network import contacts
+from agent.permissions.shell.unwrap import SHELLS, git_subcommand
+
+_PRIVILEGE = frozenset({"sudo", "doas", "su", "pkexec", "run0", "runuser", "sudoedit", "visudo"})
+_SYSTEM = names(
+    """
+    shutdown reboot halt poweroff mkswap swapoff wipefs fdisk sfdisk gdisk sgdisk cfdisk parted blkdiscard
+    hdparm cryptsetup lvremove vgremove pvremove badblocks debugfs userdel groupdel usermod passwd chpasswd
+    insmod rmmod modprobe kexec iptables ip6tables nft ufw grub-install efibootmgr umount telinit
+    """
+)
+_INTERPRETERS = SHELLS | {
+    "python",
+    "python2",
+    "python3",
+    "perl",
+    "ruby",
+    "node",
+    "php",
+    "lua",
+    "tclsh",
+    "osascript",
+    "pwsh",
+}
+_DECODERS = frozenset({"base64", "base32", "xxd", "openssl", "gunzip", "zcat", "gpg", "uudecode"})
+_DEVICE = re.compile(r"/dev/(?!null$|zero$|stdout$|stderr$|stdin$|tty$|full$|u?random$|fd/|shm/|tcp/|udp/)\w")
+_SYSTEM_PLACE = re.compile(
+    r"/(?:etc|boot|bin|sbin|lib\w*|usr|sys|proc|dev|root|home|var|opt|srv|private|System)?(?:/\*?)?"
+)
+_SYSTEM_FILE = re.compile(r"/(?:etc|boot|bin|sbin|lib\w*|usr/(?:bin|sbin|lib\w*)|sys|proc)/.+")
+_STARTUP_FILE = re.compile(
+    r".*/(?:\.bashrc|\.bash_profile|\.profile|\.zshrc|\.zshenv|\.zprofile|\.ssh/.*|\.gitconfig|\.config/autostart/.*|"
+    r"LaunchAgents/.*|\.git/hooks/.*)"
+)
+
+
+def of_part(part: Part, others: Sequence[Part]) -> str:
+    """What is dangerous about one part among the parts of its line; "" where nothing is known to be."""
+    redirected = next((w for r in part.redirects if ">" in r.op and (w := _place(r.target))), "")
+    if redirected:
+        return f"it overwrites {redirected}"
+    if not part.words:
+        return ""
+    return _of_words(part) or _of_stream(part, others)
+
+
+def _place(word: Word) -> str:
+    if not word.known:
+        return ""
+    text = word.text
+    return text if _DEVICE.match(text) or _SYSTEM_FILE.fullmatch(text) or _STARTUP_FILE.fullmatch(text) else ""
+
+
+def _of_words(part: Part) -> str:
+    program, args = part.program, part.args
+    if program in _PRIVILEGE:
+        return f"{program} takes the rights of another user"
+    if program in _SYSTEM or program.startswith("mkfs") or (program == "init" and args and args[0].text in ("0", "6")):
+        return f"{program} changes the system itself"
+    if part.opaque:
+        # It may be any program, so the words that only the worst ones are given have to do.
+        return _rm(args) or _dd(args)
+    return next((found for names, check in _CHECKS if program in names and (found := check(args))), "")
+
+
+def _flags(args: Sequence[Word]) -> tuple[set[str], list[Word]]:
+    """The options known for certain (short letters and long names) and the operands."""
+    flags: set[str] = set()
+    operands: list[Word] = []
+    for index, word in enumerate(args):
+        if word.known and word.text == "--":
+            operands += args[index + 1 :]
+            break
+        if word.known and word.text.startswith("--"):
+            flags.add(word.text.split("=", 1)[0])
+        elif word.known and word.text.startswith("-") and len(word.text) > 1:
+            flags.update(word.text[1:])
+        else:
+            operands.append(word)
+    return flags, operands
+
+
+def _has(flags: set[str], short: str, long: str) -> bool:
+    return any(f in short if len(f) == 1 else len(f) > 2 and long.startswith(f) for f in flags)
+
+
+def _rm(args: Sequence[Word]) -> str:
+    flags, operands = _flags(args)
+    if _has(flags, "rR", "--recursive") and _has(flags, "f", "--force") and operands:
+        return f"it deletes {' '.join(w.text for w in operands)} with everything in it"
+    return ""
+
+
+def recursive_delete(part: Part) -> Sequence[Word]:
+    """What a part deletes by force with everything in it; empty where it is no such deletion."""
+    return _flags(part.args)[1] if part.program == "rm" and _rm(part.args) else ()
+
+
+def _find(args: Sequence[Word]) -> str:
+    texts = [w.text for w in args]
+    if "-delete" not in texts:
+        return ""
+    start = next((t for t in texts if not t.startswith("-")), ".")
+    return f"it deletes below {start}" if _SYSTEM_PLACE.fullmatch(start) or start.startswith("~") else ""
+
+
+def _dd(args: Sequence[Word]) -> str:
+    target = next((w.text[3:] for w in args if w.text.startswith("of=")), "")
+    return f"it overwrites {target}" if _DEVICE.match(target) or _SYSTEM_FILE.fullmatch(target) else ""
+
+
+def _shred(args: Sequence[Word]) -> str:
+    _, operands = _flags(args)
+    return f"it destroys {operands[0].text} for good" if operands else ""
+
+
+def _rights(args: Sequence[Word]) -> str:
+    flags, operands = _flags(args)
+    place = next((w.text for w in operands[1:] if _SYSTEM_PLACE.fullmatch(w.text)), "")
+    if place and _has(flags, "R", "--recursive"):
+        return f"it changes the rights of everything below {place}"
+    return ""
+
+
+def _kill(args: Sequence[Word]) -> str:
+    return "it ends every process" if args and args[-1].text in ("-1", "1") else ""
+
+
+def _mount(args: Sequence[Word]) -> str:
+    return "mount changes the system itself" if len(args) > 1 else ""
+
+
+def _move(args: Sequence[Word]) -> str:
+    place = next((w.text for w in args[:-1] if w.text != "/" and _SYSTEM_PLACE.fullmatch(w.text)), "")
+    return f"it moves {place} away" if place.startswith("/") and len(place) > 1 else ""
+
+
+def _write(args: Sequence[Word]) -> str:
+    target = next((t for w in args if (t := _place(w))), "")
+    return f"it overwrites {target}" if target else ""
+
+
+def _copy(args: Sequence[Word]) -> str:
+    return _write(args[-1:])
+
+
+def _crontab(args: Sequence[Word]) -> str:
+    return "" if [w.text for w in args] == ["-l"] else "it changes what runs by the clock"
+
+
+def _systemctl(args: Sequence[Word]) -> str:
+    texts = {w.text for w in args}
+    return (
+        "it changes the system itself" if texts & {"poweroff", "reboot", "halt", "kexec", "rescue", "disable"} else ""
+    )
+
+
+_CHECKS = (
+    ({"rm"}, _rm), ({"find"}, _find), ({"dd"}, _dd), ({"shred", "srm", "scrub"}, _shred),
+    ({"chmod", "chown", "chgrp", "setfacl"}, _rights), ({"kill"}, _kill), ({"mv"}, _move),
+    ({"tee", "truncate", "sponge"}, _write), ({"cp", "install", "ln", "rsync"}, _copy), ({"crontab"}, _crontab),
+    ({"systemctl"}, _systemctl), ({"mount"}, _mount),
+)  # fmt: skip
+
+
+def _of_stream(part: Part, others: Sequence[Part]) -> str:
+    """Programs that run what another one brings: curl | sh, sh -c "$(curl ...)", source <(wget ...)."""
+    runs = part.program in _INTERPRETERS or part.program in ("eval", "source", ".", "xargs")
+    if not runs:
+        return _secrets_out(part, others)
+    inside = [o for o in others if o.owner == part.number]
+    if part.program in _INTERPRETERS and _reads_input(part):
+        inside += [o for o in others if _feeds(o, part)]
+    fetcher = next((o for o in inside if contacts(o) or o.program in _DECODERS), None)
+    return f"{part.program} runs what {fetcher.program} brings" if fetcher else ""
+
+
+def _reads_input(part: Part) -> bool:
+    operands = [w for w in part.args if not w.text.startswith("-") or w.text == "-"]
+    return not operands or operands[0].text in ("-", "/dev/stdin") or any(w.text == "-s" for w in part.args)
+
+
+def _feeds(source: Part, sink: Part) -> bool:
+    return any(a.pipe == b.pipe and a.index < b.index for a in source.stages for b in sink.stages)
+
+
+def _secrets_out(part: Part, others: Sequence[Part]) -> str:
+    if not contacts(part) or part.program in ("ssh", "scp", "sftp", "git", "rsync"):
+        return ""  # these are given keys to log in with
+    sources = [part, *(o for o in others if o.owner == part.number or _feeds(o, part))]
+    named = next((w.text for o in sources for w in o.args if _names_key(w)), "")
+    return f"it may send {named} away" if named else ""
+
+
+def _names_key(word: Word) -> bool:
+    return bool(
+        re.search(
+            r"(?:^|[/@=])(?:\.env(?:\.\w+)?|\.ssh/.*|\.aws/.*|id_(?:rsa|ed25519|ecdsa|dsa)|\.netrc|shadow)$", word.text
+        )
+    )
+
+
+_FORK_BOMB = re.compile(r"(\S+)\s*\(\s*\)\s*\{\s*\1\s*\|\s*\1\s*&\s*\}")
+
+
+def of_text(command: str) -> str:
+    """What is dangerous about a line as a whole."""
+    return "it starts processes without end" if _FORK_BOMB.search(command) else ""
+
+
+def loses(part: Part) -> str:
+    """What work a part may throw away; "" where none. A snapshot brings it back."""
+    program, args = part.program, part.args
+    if program == "git":
+        return _git_loses(args)
+    if program in ("rm", "unlink", "rmdir"):
+        return "it deletes files"
+    if program == "find" and any(w.text == "-delete" for w in args):
+        return "it deletes files"
+    if program in ("truncate", "shred"):
+        return f"{program} empties files"
+    if any(
+        r.op in (">", ">|", "&>") and r.target.text != "/dev/null" and not r.target.text.isdigit()
+        for r in part.redirects
+    ):
+        return "it may overwrite a file"
+    return ""
+
+
+def _git_loses(args: Sequence[Word]) -> str:
+    name, rest = git_subcommand(args)
+    flags, operands = _flags(rest)
+    texts = [w.text for w in rest]
+    if name == "reset" and any(t.startswith(("--hard", "--merge", "--keep")) for t in texts):
+        return "git reset --hard throws uncommitted changes away"
+    if name == "clean" and not _has(flags, "n", "--dry-run"):
+        return "git clean deletes untracked files"
+    if name in ("checkout", "switch") and (_has(flags, "f", "--force") or "--discard-changes" in flags or "." in texts):
+        return f"git {name} throws uncommitted changes away"
+    if name == "checkout" and ("--" in texts or len(operands) > 1):
+        return "git checkout throws uncommitted changes away"
+    if name == "restore" and not ("--staged" in texts and not _has(flags, "W", "--worktree")):
+        return "git restore throws uncommitted changes away"
+    if name == "stash" and texts[:1] in (["drop"], ["clear"]):
+        return f"git stash {texts[0]} throws stashed changes away"
+    if name == "branch" and _has(flags, "D", "--delete"):
+        return "git branch -D throws a branch away"
+    if name == "push" and (
+        _has(flags, "f", "--force") or any(t.startswith(("--force", "+", "--mirror")) for t in texts)
+    ):
+        return "git push --force replaces history on the remote"
+    if name in ("filter-branch", "update-ref", "reflog", "gc", "prune"):
+        return f"git {name} may throw history away"
+    return ""

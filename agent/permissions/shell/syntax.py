@@ -1,0 +1,202 @@
+"""From the text of a command line to its simple commands, by the grammar of bash.
+
+The walk takes nothing for granted: every command found anywhere in the tree becomes a part, also those in
+substitutions, conditions, loops and function bodies. It keeps its own stack, so the depth of the text does not matter.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from agent.permissions.shell import words
+from agent.permissions.shell.model import Part, Redirect, Stage, Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+MAX_FOLDERS = 8
+"""Folders one line may move through before the place counts as unknown."""
+
+_OWN_SHELL = frozenset({"subshell", "command_substitution", "process_substitution"})
+_REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
+
+
+@dataclass
+class _Place:
+    """The folders the shell may be in; shared by what runs one after the other in one shell."""
+
+    folders: tuple[str | None, ...] = ("",)
+
+    def move(self, target: Word | None) -> None:
+        if target is None or not target.known or target.glob or target.text == "-":
+            self.folders = (None,)
+            return
+        moved = [None if f is None else os.path.normpath(os.path.join(f, target.text)) for f in self.folders]
+        self.folders = tuple(dict.fromkeys([*self.folders, *moved]))
+        if len(self.folders) > MAX_FOLDERS:
+            self.folders = (None,)
+
+
+@dataclass(frozen=True)
+class _Context:
+    place: _Place
+    owner: int = -1
+    stages: tuple[Stage, ...] = ()
+    redirects: tuple[Node, ...] = ()
+
+
+@dataclass
+class _Walk:
+    parts: list[Part] = field(default_factory=list)
+    pipes: int = 0
+    stack: list[tuple[Node, _Context]] = field(default_factory=list)
+    numbers: Callable[[], int] = field(default_factory=lambda: itertools.count().__next__)
+
+    def run(self, root: Node, start: _Context) -> None:
+        self.stack.append((root, start))
+        while self.stack:
+            node, context = self.stack.pop()
+            handler = _HANDLERS.get(node.type, _Walk.descend)
+            handler(self, node, context)
+
+    def push(self, nodes: list[Node], context: _Context) -> None:
+        self.stack += [(n, context) for n in reversed(nodes)]
+
+    def descend(self, node: Node, context: _Context) -> None:
+        if node.type in _OWN_SHELL:
+            context = replace(context, place=_Place(context.place.folders), redirects=())
+        self.push(node.named_children, context)
+
+    def pipeline(self, node: Node, context: _Context) -> None:
+        self.pipes += 1
+        for index, child in reversed(list(enumerate(node.named_children))):
+            inner = replace(
+                context,
+                place=_Place(context.place.folders),
+                stages=(*context.stages, Stage(self.pipes, index)),
+            )
+            self.stack.append((child, inner))
+
+    def redirected(self, node: Node, context: _Context) -> None:
+        body = [n for n in node.named_children if n.type not in _REDIRECTS]
+        redirects = [n for n in node.named_children if n.type in _REDIRECTS]
+        if len(body) == 1 and body[0].type == "command":
+            self.push(body, replace(context, redirects=(*context.redirects, *redirects)))
+        else:
+            # It belongs to a group or stands alone: it counts as a part of its own.
+            self._add(node, context, (), (), redirects)
+            self.push(body, context)
+        self.push([c for r in redirects for c in r.named_children], context)
+
+    def command(self, node: Node, context: _Context) -> None:
+        env: list[tuple[str, Word]] = []
+        found: list[Word] = []
+        redirects = list(context.redirects)
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                env.append(_assignment(child))
+            elif child.type in _REDIRECTS:
+                redirects.append(child)
+            else:
+                found.append(words.read(child))
+        part = self._add(node, context, tuple(found), tuple(env), redirects)
+        if part.program in ("cd", "pushd", "popd"):
+            target = next((w for w in part.args if not (w.known and w.text.startswith("-") and len(w.text) > 1)), None)
+            context.place.move(target if part.program != "popd" else None)
+        inner = _Context(_Place(context.place.folders), part.number, context.stages)
+        self.push(node.named_children, inner)
+
+    def assignment(self, node: Node, context: _Context) -> None:
+        if node.parent is None or node.parent.type != "command":
+            self._add(node, context, (), (_assignment(node),), [])
+        self.push(node.named_children, context)
+
+    def declaration(self, node: Node, context: _Context) -> None:
+        keyword = words.source(node).split(None, 1)[0]
+        found = [Word(keyword)] + [
+            Word(words.source(c), known=c.type in ("word", "variable_name")) for c in node.named_children
+        ]
+        env = tuple(_assignment(c) for c in node.named_children if c.type == "variable_assignment")
+        part = self._add(node, context, tuple(found), env, [])
+        inner = replace(context, owner=part.number)
+        self.push([c for n in node.named_children for c in n.named_children], inner)
+
+    def _add(
+        self,
+        node: Node,
+        context: _Context,
+        found: tuple[Word, ...],
+        env: tuple[tuple[str, Word], ...],
+        redirects: list[Node],
+    ) -> Part:
+        part = Part(
+            text=words.source(node),
+            words=found,
+            env=env,
+            redirects=tuple(r for n in redirects if (r := _redirect(n)) is not None),
+            folders=context.place.folders,
+            number=self.numbers(),
+            owner=context.owner,
+            stages=context.stages,
+            script=next((s for n in redirects if (s := _script(n)) is not None), None),
+        )
+        self.parts.append(part)
+        return part
+
+
+_HANDLERS: dict[str, Callable[[_Walk, Node, _Context], None]] = {
+    "pipeline": _Walk.pipeline,
+    "redirected_statement": _Walk.redirected,
+    "command": _Walk.command,
+    "variable_assignment": _Walk.assignment,
+    "declaration_command": _Walk.declaration,
+    "unset_command": _Walk.declaration,
+}
+
+
+def _assignment(node: Node) -> tuple[str, Word]:
+    name, *rest = node.named_children or [node]
+    value = words.read(rest[-1]) if len(rest) == 1 else Word("", known=not rest)
+    return words.source(name), value
+
+
+def _redirect(node: Node) -> Redirect | None:
+    if node.type == "heredoc_redirect":
+        return None
+    operator = next((c.type for c in node.children if not c.is_named), "")
+    target = node.named_children[-1] if node.named_children else None
+    if target is None or target.type == "file_descriptor":
+        return Redirect(operator, Word("", known=False))
+    return Redirect(operator, words.read(target))
+
+
+def _script(node: Node) -> Word | None:
+    if node.type == "herestring_redirect" and node.named_children:
+        return words.read(node.named_children[-1])
+    if node.type == "heredoc_redirect":
+        body = next((c for c in node.named_children if c.type == "heredoc_body"), None)
+        if body is not None:
+            plain = all(c.type == "heredoc_content" for c in body.named_children)
+            return Word(words.source(body), known=plain, bare=False)
+    return None
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def parts_of(command: str) -> tuple[list[Part], str]:
+    """The simple commands of a line in the order of the text, and what could not be understood ("" where all was)."""
+    tree = _parser().parse(command.encode("utf-8", "replace"))
+    walk = _Walk()
+    walk.run(tree.root_node, _Context(_Place()))
+    return walk.parts, "its syntax cannot be read as bash" if tree.root_node.has_error else ""
