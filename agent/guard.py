@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from agent.exits import Exit
 from runtime.crew import total
-from runtime.events import AnswerRecorded, Event, ToolFinished
+from runtime.events import AnswerRecorded, Event, RequestSent, TextDelta, ToolFinished
 from transcripts.records import ToolCall, Usage
 
 GRACE = 10.0
@@ -53,6 +53,8 @@ class Guard:
     requests: int = 0
     usages: list[Usage] = field(default_factory=list)
     denied: list[ToolCall] = field(default_factory=list)
+    answer: str = ""
+    """The text of the newest answer; while one is being said, what came of it."""
     stopped: Cause | None = None
     task: asyncio.Task[object] | None = None
     idle: bool = False
@@ -60,6 +62,7 @@ class Guard:
     on_stop: list[Callable[[], None]] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     _signals: int = 0
+    _said: str = ""
 
     @property
     def usage(self) -> Usage:
@@ -72,9 +75,15 @@ class Guard:
     def see(self, event: Event) -> None:
         """Counts an event."""
         match event:
+            case TextDelta():
+                self._said += event.text
+                self.answer = self._said
+            case RequestSent():
+                self._said = ""
             case AnswerRecorded():
                 self.requests += 1
                 self.usages.append(event.usage)
+                self.answer = event.message.text or self.answer
             case ToolFinished() if event.result.status == "denied":
                 self.denied.append(event.call)
 

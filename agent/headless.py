@@ -99,7 +99,7 @@ class _Run:
         except asyncio.CancelledError:
             if self.guard.stopped is None:
                 raise
-            await self.output.result(self.stopped(""), self.guard)
+            await self.output.result(self.stopped(), self.guard)
             return None
         finally:
             self.guard.idle = False
@@ -112,7 +112,7 @@ class _Run:
         except asyncio.CancelledError:
             if self.guard.stopped is None:
                 raise
-            outcome = self.stopped("")
+            outcome = self.stopped()
         if not self.lost:
             await self.output.result(outcome, self.guard)
         return _kept(self.order, outcome)
@@ -140,7 +140,7 @@ class _Run:
             return outcome, None
         problem = await self._verify(ended)
         if self.guard.stopped is not None:
-            return self.stopped(ended.text), None
+            return self.stopped(), None
         if problem is None and self.order.schema is not None:
             _, outcome = answer_problem(self.order.schema, outcome)
         return outcome, problem
@@ -174,7 +174,7 @@ class _Run:
 
     def _outcome(self, ended: TurnEnded) -> Outcome:
         if self.guard.stopped is not None:
-            return self.stopped(ended.text)
+            return self.stopped()
         denied = [self._denial(call) for call in self.guard.denied]
         outcome = of_turn(ended, denied)
         if outcome.code == Exit.LIMIT and (found := self.guard.over()):
@@ -190,11 +190,11 @@ class _Run:
         way = "".join(f" --allow {shlex.quote(r)}" for r in rules)
         return f"{title} ({judged.reason})" + (f"; to allow it:{way}" if way else "")
 
-    def stopped(self, text: str) -> Outcome:
-        """The outcome of a run that the guard stopped."""
+    def stopped(self) -> Outcome:
+        """The outcome of a run that the guard stopped, with what had been said until then."""
         cause = self.guard.stopped
         assert cause is not None
-        return Outcome(cause.code, cause.cause, cause.why, text)
+        return Outcome(cause.code, cause.cause, cause.why, self.guard.answer)
 
     async def _verify(self, ended: TurnEnded) -> Problem | None:
         if self.order.check:

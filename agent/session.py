@@ -77,7 +77,8 @@ class Session:
         cwd = cwd.resolve()
         log, ident = _open_log(settings.home, cwd, resume, fork, persist)
         try:
-            model = model or _model_for(settings, log, resume)
+            spec = model.name if model else _spec_for(settings, log, resume)
+            model = model or make_model(spec, workshop.model_options(settings, log))
             session = cls(settings=settings, log=log, ident=ident, cwd=_cwd_of(log, cwd), model=model, approve=approve)
         except BaseException:
             log.close()
@@ -85,14 +86,17 @@ class Session:
                 log.path.unlink(missing_ok=True)
             raise
         session.toolbox.ctx.ask = ask
-        session._begin(ident, name)
+        session._begin(ident, name, spec)
         return session
 
-    def _begin(self, ident: str, name: str) -> None:
-        """Writes down where and by whom the session is opened, and takes up what its log says of it."""
+    def _begin(self, ident: str, name: str, spec: str) -> None:
+        """Writes down where and by whom the session is opened, and takes up what its log says of it.
+
+        `spec` is the model as it was named: a later resume makes the same one of it.
+        """
         if not any(e.kind == "session" for e in self.log.entries[:3]):
             branch = workshop.branch_of(self.root)
-            self.log.append(SessionStart(ident, str(self.cwd), f"refold {VERSION}", self.model.name, name, branch))
+            self.log.append(SessionStart(ident, str(self.cwd), f"refold {VERSION}", spec, name, branch))
         notes = {e.record.key: e.record.value for e in self.log.entries if e.kind == "note"}
         start = next((e.record for e in self.log.entries if e.kind == "session"), None)
         self.name = name or notes.get("name") or (start.name if start else "")
@@ -103,6 +107,8 @@ class Session:
         self.engine.append(Note("opened", {"pid": os.getpid(), "name": self.name, "model": self.model.name}))
         if name and notes.get("name") != name:
             self.engine.append(Note("name", name))
+        if spec != next((m for e in reversed(self.log.entries) if (m := _model_of(e))), ""):
+            self.engine.append(Note("model", spec))
 
     # -- a turn -----------------------------------------------------------------------------------------------------
 
@@ -210,7 +216,7 @@ class Session:
         """Goes on with another model. Raises ModelError where there is no such one; nothing has changed then."""
         model = make_model(spec, workshop.model_options(self.settings, self.log))
         self.model = model
-        self.engine.append(Note("model", model.name))
+        self.engine.append(Note("model", spec))
         self._make_parts()
 
     def set_mode(self, mode: str) -> None:
@@ -264,14 +270,16 @@ def _open_log(home: Path, cwd: Path, resume: str, fork: bool, persist: bool) -> 
 
 
 def _fork(home: Path, cwd: Path, source: Path) -> tuple[TranscriptLog, str]:
-    """A new session that begins with everything another one said."""
+    """A new session that begins with everything another one said; the name stays with the other one."""
     old = TranscriptLog.open(source, readonly=True)
     ident, path = new_path(home, cwd)
     log = TranscriptLog.create(path)
     start = next((e.record for e in old.entries if e.kind == "session"), None)
     last = old.entries[-1].seq if old.entries else 0
-    log.append(SessionStart(ident, str(cwd), f"refold {VERSION}", parent=start.id if start else "", parent_seq=last))
+    model, parent = (start.model, start.id) if start else ("", "")
+    log.append(SessionStart(ident, str(cwd), f"refold {VERSION}", model, parent=parent, parent_seq=last))
     workshop.copy_entries(old, log)
+    log.append(Note("name", ""))
     old.close()
     return log, ident
 
@@ -283,12 +291,11 @@ def _cwd_of(log: TranscriptLog, cwd: Path) -> Path:
     return began if began.is_dir() else cwd
 
 
-def _model_for(settings: Settings, log: TranscriptLog, resume: str) -> Model:
+def _spec_for(settings: Settings, log: TranscriptLog, resume: str) -> str:
     """The model named on the command line, else the one the session used last, else the configured one."""
-    spec = settings.model
     if resume and not settings.source("model").startswith("--"):
-        spec = next((m for e in reversed(log.entries) if (m := _model_of(e))), "") or spec
-    return make_model(spec, workshop.model_options(settings, log))
+        return next((m for e in reversed(log.entries) if (m := _model_of(e))), "") or settings.model
+    return settings.model
 
 
 def _model_of(entry: Any) -> str:
