@@ -15,26 +15,26 @@ class Blobs:
         self._memory: dict[str, bytes] = {}
 
     def put(self, body: bytes) -> str:
-        """Stores a body durably (fsync before it gets its name) and returns its id. Raises OSError."""
+        """Stores a body durably (body, name and folder are on the disk when this returns) and gives its id: a record
+        that names it can be written next. Raises OSError; nothing is left behind then."""
         name = hashlib.sha256(body).hexdigest()[:32]
         if self.folder is None:
             self._memory[name] = body
             return name
         path = self.folder / name
-        if path.exists():
+        if _size(path) == len(body):
             return name
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.folder.is_dir():
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            sync_folder(self.folder.parent)
         part = path.with_name(f"{name}.{os.getpid()}.part")
-        fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(body)
-                file.flush()
-                os.fsync(file.fileno())
+            write_durably(part, body)
             part.replace(path)
         except OSError:
             part.unlink(missing_ok=True)
             raise
+        sync_folder(self.folder)
         return name
 
     def get(self, name: str) -> bytes:
@@ -48,3 +48,30 @@ class Blobs:
         if hashlib.sha256(body).hexdigest()[:32] != name:
             raise KeyError(name)
         return body
+
+
+def write_durably(path: Path, body: bytes, flags: int = os.O_TRUNC) -> None:
+    """Writes a file of mode 0600 and has it on the disk when this returns. Raises OSError."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | flags | getattr(os, "O_BINARY", 0), 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(body)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder durable (new files, renamed ones), where the system can."""
+    if os.name != "posix":
+        return
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1

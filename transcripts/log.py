@@ -7,114 +7,113 @@ on. What was read is kept as places in the file: a record is decoded when somebo
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
 
-from transcripts.blobs import Blobs
-from transcripts.lines import LineError, VersionError, decode, encode, head, strip
+from transcripts.blobs import Blobs, sync_folder, write_durably
+from transcripts.entries import Entry, Held, iter_messages, newest_note
+from transcripts.lines import LineError, VersionError, decode, encode, strip
 from transcripts.records import (
+    Assistant,
     Checkpoint,
     Gap,
     Note,
     Record,
+    Request,
     Rewind,
     SessionStart,
     ToolResult,
     ToolStarted,
     TurnEnd,
     Unfold,
+    Unknown,
     User,
+    from_json,
 )
+from transcripts.scan import scan
 
 try:
     import fcntl
 except ImportError:  # Windows has no flock; two processes on one session are then not told apart
     fcntl = None
 
-_DURABLE = (SessionStart, User, ToolResult, Checkpoint, Unfold, Rewind, TurnEnd)
+__all__ = ["Entry", "LogHeld", "LogWriteError", "TranscriptLog", "VersionError", "iter_messages", "newest_note", "now"]
+
+_DURABLE = (SessionStart, User, ToolResult, Checkpoint, Unfold, Rewind, TurnEnd, Gap)
+_BINARY = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_LEAST_SECRET = 8
+"""Characters from which on a key is looked for; a shorter one would be found in ordinary words."""
+
+_UNREADABLE = "[What stood here cannot be read.]"
+_STAND_INS: Mapping[str, Record] = {
+    "user": User(_UNREADABLE, "harness"),
+    "assistant": Assistant(_UNREADABLE),
+    "tool_result": ToolResult("", "", _UNREADABLE, "unknown"),
+    "request": Request("", "", ""),
+    "note": Note(""),
+    "tool_started": ToolStarted("", ""),
+    "checkpoint": Checkpoint("", 0),
+    "unfold": Unfold(""),
+    "rewind": Rewind(1 << 62),
+}
+"""What a line counts as that is whole, by its checksum, and yet has the wrong shape."""
 
 
 class LogHeld(Exception):
-    """Another process writes this log; `pid` is its number where known, else 0."""
+    """Another process writes this log; `pid` is its number where known, else 0, `since` when it opened the log."""
 
-    def __init__(self, path: Path, pid: int) -> None:
+    def __init__(self, path: Path, pid: int, since: str = "") -> None:
         who = f"process {pid}" if pid else "another process"
-        super().__init__(f"the session {path.stem} is held by {who}")
+        when = f" since {since[:16].replace('T', ' ')} UTC" if since else ""
+        super().__init__(f"the session {path.stem} is held by {who}{when}")
         self.pid = pid
+        self.since = since
 
 
 class LogWriteError(Exception):
     """A record could not be made durable; carries the real reason. Nothing may be done that cannot be recorded."""
 
 
-class Entry:
-    """One line of the log: its number, when it was written (UTC, ISO 8601), its kind, and the record itself."""
-
-    __slots__ = ("_log", "_place", "_record", "at", "kind", "seq")
-
-    def __init__(
-        self,
-        seq: int,
-        at: str,
-        kind: str,
-        record: Record | None,
-        log: TranscriptLog | None = None,
-        place: tuple[int, int] = (0, 0),
-    ) -> None:
-        self.seq = seq
-        self.at = at
-        self.kind = kind
-        self._record = record
-        self._log = log
-        self._place = place
-
-    @property
-    def record(self) -> Any:
-        """The record (a dataclass of `transcripts.records`), read from the file at the first use."""
-        if self._record is None:
-            assert self._log is not None
-            self._record = self._log.load(*self._place)
-        return self._record
-
-    def __repr__(self) -> str:
-        return f"Entry({self.seq}, {self.kind})"
-
-
 class TranscriptLog:
     """One session's log. `problems` says in plain words what opening found and mended.
 
-    Use `create` for a new one, `open` for one that exists, `memory` for one that is not kept.
+    Use `create` for a new one, `open` for one that exists, `memory` for one that is not kept. `secrets` are keys that
+    never reach the disk: where one stands in a record, `[key removed]` is written, and the record says so too.
     """
 
-    def __init__(self, path: Path | None, file: IO[bytes] | None) -> None:
+    def __init__(self, path: Path | None, fd: int = -1, *, writable: bool = True) -> None:
         self.path = path
         self.entries: list[Entry] = []
         self.problems: list[str] = []
         self.blobs = Blobs(path.with_suffix(".blobs") if path else None)
-        self._file = file
+        self.secrets: tuple[str, ...] = ()
+        self._fd = fd
+        self._writable = writable
         self._size = 0
         self._next = 1
-        self._reader: IO[bytes] | None = None
+        self._torn = -1
+        self._ended = True
         self._dirty = False
+        self._held = Held()
 
     @classmethod
     def create(cls, path: Path) -> TranscriptLog:
-        """A new log, mode 0600, its folder 0700. Raises FileExistsError, OSError."""
+        """A new log, mode 0600, its folder 0700, its name durable. Raises FileExistsError, OSError."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o600)
-        log = cls(path, os.fdopen(fd, "r+b", buffering=0))
+        log = cls(path, os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | _BINARY, 0o600))
         log._lock()
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
         return log
 
     @classmethod
     def memory(cls) -> TranscriptLog:
         """A log that lives as long as the process."""
-        return cls(None, None)
+        return cls(None)
 
     @classmethod
     def open(cls, path: Path, *, readonly: bool = False) -> TranscriptLog:
@@ -122,204 +121,187 @@ class TranscriptLog:
 
         Read-only changes nothing on disk and needs no lock.
         """
-        file = path.open("rb" if readonly else "r+b", buffering=0)
-        log = cls(path, file)
+        mode = os.O_RDONLY if readonly else os.O_RDWR | os.O_APPEND
+        log = cls(path, os.open(path, mode | _BINARY), writable=not readonly)
         try:
             if not readonly:
                 log._lock()
-                os.set_blocking(file.fileno(), True)
-            log._read(readonly)
+            log._read()
         except BaseException:
-            file.close()
+            log.close()
             raise
-        if readonly:
-            file.close()
-            log._file = None
         return log
 
+    # -- writing ----------------------------------------------------------------------------------------------------
+
     def append(self, record: Record, seq: int = 0) -> Entry:
-        """Writes one record as one line; the kinds that matter are on the disk when this returns (see `_durable`).
+        """Writes one record as one line; the kinds that matter are on the disk when this returns (see `_durable`),
+        and with them everything written before. Others are synced with the next of these.
 
         `seq` is for copies, which keep the numbers of what they copy, for folds speak of numbers; else it is the next.
-
-        Raises LogWriteError where it could not be written; the file is then as it was before.
+        The entry's record is what was written. Raises LogWriteError where it could not be; the file is then as it was.
         """
+        if self.path is not None:
+            self._ready()
         seq, at = max(seq, self._next), now()
-        if self._file is not None:
-            self._write(encode(record, seq, at), sync=_durable(record))
-        elif self.path is not None:
-            raise LogWriteError(f"the session {self.path.stem} is open for reading only")
-        entry = Entry(seq, at, record.kind, record)
+        if self.path is None:
+            entry = Entry(seq, at, record.kind, record, key=_key(record))
+        else:
+            record, line = self._without_secrets(record, encode(record, seq, at))
+            place = self.write(line, sync=_durable(record)), len(line)
+            entry = Entry(seq, at, record.kind, record, self, place, _key(record))
         self._next = seq + 1
         self.entries.append(entry)
         return entry
 
+    def write(self, data: bytes, *, sync: bool) -> int:
+        """Puts whole lines at the end of the file; gives the offset where they begin. Raises LogWriteError."""
+        self._ready()
+        start = self._size
+        try:
+            if not self._ended:
+                data, start = b"\n" + data, start + 1
+            written = os.write(self._fd, data)
+            while written < len(data):
+                written += os.write(self._fd, data[written:])
+            self._dirty = True
+            if sync:
+                self._sync()
+        except BaseException as error:
+            self._take_back()
+            if isinstance(error, OSError):
+                raise LogWriteError(f"the log could not be written: {error.strerror or error}") from error
+            raise
+        self._size, self._ended = start + len(data) - (data[:1] == b"\n"), True
+        return start
+
     def sync(self) -> None:
         """Makes everything appended so far durable. Raises LogWriteError."""
-        if self._file is None or not self._dirty:
+        if self._fd < 0 or not self._dirty:
             return
         try:
-            os.fdatasync(self._file.fileno()) if hasattr(os, "fdatasync") else os.fsync(self._file.fileno())
+            self._sync()
         except OSError as error:
             raise LogWriteError(f"the log could not be written to disk: {error.strerror or error}") from error
-        self._dirty = False
 
     def close(self) -> None:
-        """Makes everything durable and gives the session back."""
+        """Makes everything durable and gives the session back. Records that were not decoded can still be read."""
         try:
             self.sync()
         finally:
-            for file in (self._file, self._reader):
-                if file is not None:
-                    file.close()
-            self._file = self._reader = None
+            if self._fd >= 0:
+                os.close(self._fd)
+            self._fd, self._writable = -1, False
 
-    def load(self, offset: int, length: int) -> Record:
-        """The record at a place of the file. Its checksum was tested on opening."""
-        if self._reader is None:
-            assert self.path is not None
-            self._reader = self.path.open("rb")
-        self._reader.seek(offset)
-        return decode(strip(self._reader.read(length)))
+    # -- reading ----------------------------------------------------------------------------------------------------
 
-    def _write(self, line: bytes, *, sync: bool) -> None:
-        assert self._file is not None
-        fd = self._file.fileno()
+    def load(self, offset: int, length: int, kind: str) -> Record:
+        """The record at a place of the file, whose checksum was tested on opening. One of the wrong shape is replaced
+        by words that say so. Raises OSError where the file cannot be read."""
         try:
-            written = os.write(fd, line)
-            while written < len(line):
-                written += os.write(fd, line[written:])
+            return decode(self._bytes(offset, length))
+        except LineError as error:
+            self.problems.append(f"a record of kind {kind} at byte {offset:,} cannot be understood: {error}")
+            return _STAND_INS.get(kind, Unknown(kind))
+
+    def hold(self, entry: Entry) -> None:
+        """Counts a decoded record; the oldest are let go where there are many."""
+        self._held.add(entry)
+
+    def raw(self, entry: Entry) -> bytes:
+        """The bytes of an entry's line as they stand in the file, without its end."""
+        return self._bytes(entry.offset, entry.length)
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _bytes(self, offset: int, length: int) -> bytes:
+        if self._fd >= 0:
+            return strip(_read_at(self._fd, offset, length))
+        assert self.path is not None
+        fd = os.open(self.path, os.O_RDONLY | _BINARY)
+        try:
+            return strip(_read_at(fd, offset, length))
+        finally:
+            os.close(fd)
+
+    def _without_secrets(self, record: Record, line: bytes) -> tuple[Record, bytes]:
+        found = [k for k in self.secrets if len(k) >= _LEAST_SECRET and _in_json(k) in line]
+        if not found:
+            return record, line
+        for key in found:
+            line = line.replace(_in_json(key), b"[key removed]")
+        data = json.loads(line)
+        clean = from_json(data)
+        return clean, encode(clean, data["seq"], data["at"])
+
+    def _ready(self) -> None:
+        """The file as it has to be before a line is added. Raises LogWriteError where it cannot be brought there."""
+        if not self._writable or self._fd < 0:
+            raise LogWriteError(f"the session {self.path.stem if self.path else ''} is not open for writing")
+        try:
+            if self._torn >= 0:
+                self._seal()
+            found = os.fstat(self._fd)
         except OSError as error:
-            self._take_back()
             raise LogWriteError(f"the log could not be written: {error.strerror or error}") from error
-        self._size += len(line)
-        self._dirty = True
-        if sync:
-            self.sync()
+        if found.st_nlink == 0:
+            raise LogWriteError(f"the log was deleted while the session was open: {self.path}")
+        if found.st_size != self._size:
+            self._size = found.st_size
+            self._ended = self._size == 0 or _read_at(self._fd, self._size - 1, 1) == b"\n"
+
+    def _sync(self) -> None:
+        (os.fdatasync if hasattr(os, "fdatasync") else os.fsync)(self._fd)
+        self._dirty = False
 
     def _take_back(self) -> None:
-        """After a write that failed half way: the file ends with its last whole line again, if it can be done."""
-        assert self._file is not None
-        try:
-            os.ftruncate(self._file.fileno(), self._size)
-        except OSError:
-            self.problems.append("a torn line could not be taken back; it is sealed aside at the next opening")
+        """After a write that failed half way: the file ends where it ended before. Where not even that can be done, the
+        rest of a line is left; the next one then begins on a line of its own."""
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._fd, self._size)
 
     def _lock(self) -> None:
-        if fcntl is None or self._file is None:
+        if fcntl is None:
             return
         try:
-            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             assert self.path is not None
-            raise LogHeld(self.path, _holder(self.path)) from error
+            raise LogHeld(self.path, *_holder(self.path)) from error
 
-    def _read(self, readonly: bool) -> None:
-        assert self._file is not None
-        scan = _Scan(self)
-        self._file.seek(0)
-        with os.fdopen(os.dup(self._file.fileno()), "rb") as lines:
-            for line in lines:
-                scan.line(line)
-        scan.finish()
-        self.entries = scan.ordered()
-        self.problems += scan.problems
-        self._size = scan.offset
-        self._next = max((e.seq for e in self.entries), default=0) + 1
-        if scan.tail and not readonly:
-            self._seal(scan.offset - scan.tail)
-        elif scan.unended and not readonly:
-            os.lseek(self._file.fileno(), 0, os.SEEK_END)
-            self._write(b"\n", sync=True)
-        os.lseek(self._file.fileno(), 0, os.SEEK_END)
+    def _read(self) -> None:
+        with os.fdopen(os.dup(self._fd), "rb", buffering=1 << 20) as lines:
+            found = scan(lines, self)
+        self.entries, self.problems = found.entries, found.problems
+        self._size = found.size
+        newest = self.entries[-1] if self.entries else None
+        self._next = 1 + (max(newest.seq, newest.record.last if newest.kind == Gap.kind else 0) if newest else 0)
+        self._torn = found.torn
+        self._ended = found.size == 0 or _read_at(self._fd, found.size - 1, 1) == b"\n"
+        if self._torn >= 0 and not self._writable:
+            self.problems.append(f"the last {found.size - self._torn:,} bytes cannot be read (a torn record)")
+        elif self._torn >= 0:
+            with contextlib.suppress(LogWriteError):
+                self._ready()
 
-    def _seal(self, start: int) -> None:
-        """Moves the bytes from `start` on into NAME.torn, durably, and cuts them off the log."""
-        assert self._file is not None and self.path is not None
-        self._file.seek(start)
-        torn = self._file.read()
-        side = self.path.with_suffix(".torn")
-        fd = os.open(side, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(torn)
-            file.flush()
-            os.fsync(file.fileno())
-        self._file.truncate(start)
-        os.fsync(self._file.fileno())
-        self._size = start
-        self.problems.append(f"a torn last record ({len(torn):,} bytes) was moved to {side.name}")
-
-
-class _Scan:
-    """Goes through the lines of a file once and sorts them into records, gaps and a torn tail."""
-
-    def __init__(self, log: TranscriptLog) -> None:
-        self.log = log
-        self.offset = 0
-        self.tail = 0
-        self.unended = False
-        self.problems: list[str] = []
-        self._found: list[Entry] = []
-        self._seen: dict[int, int] = {}
-        self._bad = 0
-        self._why = ""
-        self._dropped = 0
-
-    def line(self, line: bytes) -> None:
-        start, self.offset = self.offset, self.offset + len(line)
-        body = strip(line)
-        if not body and b"\0" not in line:
-            if self._bad:
-                self._bad += len(line)
-            return
+    def _seal(self) -> None:
+        """Moves the torn tail into NAME.torn, durably, cuts it off the log, and notes the gap. Raises OSError."""
+        assert self.path is not None
+        start, self._torn = self._torn, -1
         try:
-            found = head(body)
-        except LineError as error:
-            self._bad += len(line)
-            self._why = self._why or (str(error) if body else "nothing but NUL bytes")
-            return
-        self._close_gap()
-        self.unended = not line.endswith(b"\n")
-        if self._seen.get(found.seq) == hash(body):
-            self._dropped += 1
-            return
-        self._seen[found.seq] = hash(body)
-        self._found.append(Entry(found.seq, found.at, found.kind, None, self.log, (start, len(line))))
-
-    def _close_gap(self) -> None:
-        if self._bad:
-            self._found.append(Entry(-1, "", "gap", Gap(self._bad, why=self._why)))
-            self._bad, self._why = 0, ""
-
-    def finish(self) -> None:
-        """What is bad at the very end is a torn tail, not a gap."""
-        self.tail, self._bad = self._bad, 0
-        if self._dropped:
-            self.problems.append(f"{self._dropped} repeated record(s) were counted once")
-
-    def ordered(self) -> list[Entry]:
-        """The entries by number, with a Gap wherever bytes or numbers are missing."""
-        records = [e for e in self._found if e.seq >= 0]
-        damaged = [e.record.bytes for e in self._found if e.seq < 0]
-        if any(a.seq > b.seq for a, b in zip(records, records[1:], strict=False)):
-            records.sort(key=lambda e: e.seq)
-            self.problems.append("records stood in the wrong order and were put right by their numbers")
-        out: list[Entry] = []
-        expected = 1
-        for entry in records:
-            if entry.seq > expected:
-                lost = damaged.pop(0) if damaged else 0
-                out.append(self._gap(lost, expected, entry.seq - 1))
-            out.append(entry)
-            expected = entry.seq + 1
-        if damaged:
-            self.problems.append(f"{sum(damaged):,} unreadable bytes held no record that is missing")
-        return out
-
-    def _gap(self, size: int, first: int, last: int) -> Entry:
-        lost = f"record {first}" if first == last else f"records {first} to {last}"
-        self.problems.append(f"{lost} cannot be read ({size:,} damaged bytes); the rest is whole")
-        return Entry(first, "", "gap", Gap(size, first, last, "damaged"))
+            torn = _read_at(self._fd, start, os.fstat(self._fd).st_size - start)
+            side = self.path.with_suffix(".torn")
+            write_durably(side, torn, os.O_APPEND)
+            sync_folder(self.path.parent)
+            os.ftruncate(self._fd, start)
+            os.fsync(self._fd)
+        except OSError:
+            self._torn = start
+            raise
+        self._size = start
+        self._ended = start == 0 or _read_at(self._fd, start - 1, 1) == b"\n"
+        self.problems.append(f"a torn last record ({len(torn):,} bytes) was moved to {side.name}")
+        self.append(Gap(len(torn), why=f"torn; moved to {side.name}"))
 
 
 def _durable(record: Record) -> bool:
@@ -328,34 +310,39 @@ def _durable(record: Record) -> bool:
     return isinstance(record, _DURABLE)
 
 
+def _key(record: Record) -> str:
+    return record.key if isinstance(record, Note) else ""
+
+
+def _in_json(key: str) -> bytes:
+    return json.dumps(key, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
+
+
 def now() -> str:
     """The present time as it stands in a record: UTC, ISO 8601, milliseconds."""
     seconds = time.time()
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{int(seconds * 1000) % 1000:03d}Z"
 
 
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":
-        return
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+def _read_at(fd: int, offset: int, length: int) -> bytes:
+    if not hasattr(os, "pread"):
+        os.lseek(fd, offset, os.SEEK_SET)
+        return os.read(fd, length)
+    data = os.pread(fd, length, offset)
+    while len(data) < length and (more := os.pread(fd, length - len(data), offset + len(data))):
+        data += more
+    return data
 
 
-def _holder(path: Path) -> int:
-    """The process that opened this log last, by its own note; 0 where there is none."""
+def _holder(path: Path) -> tuple[int, str]:
+    """(process, time) of who opened this log last, by its own note; (0, "") where there is none."""
     try:
-        notes = [e for e in TranscriptLog.open(path, readonly=True).entries if e.kind == Note.kind]
+        log = TranscriptLog.open(path, readonly=True)
     except (OSError, VersionError):
-        return 0
-    for entry in reversed(notes):
-        if entry.record.key == "opened" and isinstance(entry.record.value, dict):
-            return int(entry.record.value.get("pid", 0))
-    return 0
-
-
-def iter_messages(entries: list[Entry]) -> Iterator[Entry]:
-    """The entries that the model can be shown."""
-    return (e for e in entries if e.kind in ("user", "assistant", "tool_result"))
+        return 0, ""
+    for entry in reversed(log.entries):
+        if entry.key == "opened" and isinstance(entry.record.value, dict):
+            log.close()
+            return int(entry.record.value.get("pid", 0)), entry.at
+    log.close()
+    return 0, ""

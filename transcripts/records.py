@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 FORMAT_VERSION = 1
@@ -146,6 +146,12 @@ class Request(Record):
     units: float = 0.0
     """Uncalibrated tokens of the whole request, to learn from the usage that is reported for it."""
     checkpoint: str = ""
+    words: str = ""
+    """The instruction at the end of a request that is no step of the conversation (one for notes)."""
+    head: int = 0
+    """With `words`: how many messages of the view stand before them."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Request parameters of this call alone: max_tokens, tool_choice ..."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +290,7 @@ def from_json(data: Mapping[str, Any]) -> Record:
     if cls is None:
         return Unknown(str(kind), {k: v for k, v in data.items() if k not in ("kind", "v", "seq", "at", "crc")})
     try:
-        values = {name: _shaped(name, data[name]) for name, _ in _defaults(cls) if name in data}
+        values = {name: _shaped(name, data[name], shape) for name, shape in _shapes(cls) if name in data}
         return cls(**values)
     except (TypeError, AttributeError, KeyError) as error:
         raise ValueError(f"a record of kind {kind!r} has the wrong shape: {error}") from error
@@ -292,6 +298,8 @@ def from_json(data: Mapping[str, Any]) -> Record:
 
 _MISSING = object()
 _TABLE: dict[type, tuple[tuple[str, Any], ...]] = {}
+_SHAPES: dict[type, tuple[tuple[str, Any], ...]] = {}
+_TYPES: dict[str, Any] = {"str": str, "int": int, "float": (int, float), "Mapping": dict, "tuple": list}
 
 
 def _defaults(cls: type) -> tuple[tuple[str, Any], ...]:
@@ -308,6 +316,20 @@ def _default(f: Any) -> Any:
     return f.default if f.default.__class__.__name__ != "_MISSING_TYPE" else _MISSING
 
 
+def _shapes(cls: type) -> tuple[tuple[str, Any], ...]:
+    """(field, what its JSON value must be an instance of) for each field of a record."""
+    table = _SHAPES.get(cls)
+    if table is None:
+        table = tuple((f.name, _shape(str(f.type))) for f in fields(cls))
+        _SHAPES[cls] = table
+    return table
+
+
+def _shape(hint: str) -> Any:
+    plain = _TYPES.get(hint.partition("[")[0].removesuffix(" | None"), object)
+    return (plain, type(None)) if hint.endswith("None") else plain
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, (ToolCall, Image)):
         return {
@@ -320,17 +342,40 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _shaped(name: str, value: Any) -> Any:
+def _shaped(name: str, value: Any, shape: Any) -> Any:
+    if not isinstance(value, shape):
+        raise TypeError(f"{name} is {type(value).__name__}")
     if name == "calls":
-        return tuple(ToolCall(**{k: v for k, v in call.items() if k in _CALL_FIELDS}) for call in value)
+        return tuple(_call(call) for call in value)
     if name == "images":
-        return tuple(Image(**{k: v for k, v in image.items() if k in _IMAGE_FIELDS}) for image in value)
+        return tuple(Image(**{k: str(v) for k, v in image.items() if k in _IMAGE_FIELDS}) for image in value)
     if name == "strategies":
         return tuple(value)
-    if name in ("text", "reasoning") and not isinstance(value, str):
-        raise TypeError(f"{name} is not text")
     return value
 
 
+def _call(data: Mapping[str, Any]) -> ToolCall:
+    """A call as it was logged; one whose arguments are no JSON object any more cannot be run, but can be shown."""
+    call = ToolCall(**{k: str(v) for k, v in data.items() if k in _CALL_FIELDS})
+    fit = _fit_arguments(call.arguments)
+    if fit == call.arguments:
+        return call
+    problem = "" if fit else "The arguments are not the text of a JSON object."
+    return replace(call, arguments=fit or "{}", raw=call.raw or call.arguments, problem=call.problem or problem)
+
+
+def _fit_arguments(text: str) -> str:
+    """The text of a JSON object, without escaped halves of characters; "" where it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return "{}" if not text.strip() else ""
+    if not isinstance(value, dict):
+        return ""
+    whole = json.dumps(value, ensure_ascii=False) if _HALF.search(text) else ""
+    return clean(whole) if _SURROGATE.search(whole) else text
+
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _CALL_FIELDS = {f.name for f in fields(ToolCall)}
 _IMAGE_FIELDS = {f.name for f in fields(Image)}
