@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import json
 import os
 import sys
@@ -40,8 +41,7 @@ def run(values: Values) -> int:
         progress.pipe.offer(outcome.help + "\n")
     if outcome.code:
         progress.why(outcome.why)
-    if outcome.cause == "output_closed":
-        silence_stdout()
+    silence_stdout()
     return int(outcome.code)
 
 
@@ -238,4 +238,5 @@ def chat(values: Values) -> int:
     """The chat; with --print, or where there is no terminal, one task."""
     if values["print"] or not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
         return run(values)
-    raise NotImplementedError
+    # The screen costs a tenth of a second to import, which a task without one does not pay.
+    return importlib.import_module("agent.cli_chat").chat(values)

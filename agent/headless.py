@@ -42,7 +42,7 @@ async def run_prompts(session: Session, prompts: AsyncIterator[str], order: Orde
 
     Obeys signals and limits; a run that was stopped takes no further prompt.
     """
-    guard = Guard(order.limits, session.interrupt)
+    guard = Guard(order.limits, session.interrupt, on_stop=[output.hurry])
     run = _Run(session, order, output, guard)
     total = Outcome(Exit.USAGE, "no_prompt", "there was no prompt")
     with guard.watching():
@@ -54,7 +54,7 @@ async def run_prompts(session: Session, prompts: AsyncIterator[str], order: Orde
                 if guard.stopped is not None:
                     break
         except OutputClosed as closed:
-            total = Outcome(Exit.FAILED, "output_closed", str(closed))
+            total = run.stopped() if guard.stopped else Outcome(Exit.FAILED, "output_closed", str(closed))
         except Stop as stop:
             total = Outcome(stop.code, "input", stop.why)
             await output.result(total, guard)
@@ -231,5 +231,5 @@ def failed(error: ModelError) -> Outcome:
 
 
 def silence_stdout() -> None:
-    """After a run whose reader is gone: nothing may be written to it while the interpreter ends."""
+    """All has been said: nothing may be written, or waited for, while the interpreter ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -39,6 +39,10 @@ class Output(Protocol):
         """What became of one prompt; guard is None where no session could be opened."""
         ...
 
+    def hurry(self) -> None:
+        """The run was stopped: nothing waits for a reader that does not read."""
+        ...
+
 
 class Progress:
     """What a person sees on stderr while it works; nothing with `quiet`."""
@@ -88,6 +92,10 @@ class Text:
         self.progress = progress
         self.pipe = Pipe(1)
 
+    def hurry(self) -> None:
+        """See Output."""
+        self.pipe.hurry()
+
     async def start(self, facts: Mapping[str, Any]) -> None:
         """Names the session, so that it can be found again."""
         self.progress.say(f"refold · {facts['model']} · session {facts['meta']['short']}")
@@ -110,6 +118,10 @@ class Json:
         self.progress = progress
         self.pipe = Pipe(1)
         self.maker = StreamJson("")
+
+    def hurry(self) -> None:
+        """See Output."""
+        self.pipe.hurry()
 
     async def start(self, facts: Mapping[str, Any]) -> None:
         """Remembers which session it is."""

@@ -15,6 +15,10 @@ PIECE = 4096
 """Bytes a pipe that is ready takes without blocking (PIPE_BUF of Linux)."""
 
 
+HURRY = 2.0
+"""Seconds a reader that does not read can hold up a run that has been stopped."""
+
+
 class OutputClosed(Exception):
     """Nobody can receive what is written; the message says why."""
 
@@ -24,13 +28,19 @@ class Pipe:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.is_terminal = os.isatty(number)
+        self._until = float("inf")
+
+    def hurry(self) -> None:
+        """From now on a reader gets HURRY seconds in all to take what is written."""
+        self._until = min(self._until, time.monotonic() + HURRY)
 
     async def write(self, text: str) -> None:
         """Writes all of it. Raises OutputClosed where the reader is gone or the disk is full."""
         data = text.encode("utf-8", errors="replace")
         while data:
             while not self._ready():
+                if time.monotonic() > self._until:
+                    raise OutputClosed("standard output is not being read")
                 await asyncio.sleep(0.02)
             data = data[self._put(data[:PIECE]) :]
 
