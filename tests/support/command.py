@@ -1,4 +1,4 @@
-"""Runs the real command as a process of its own."""
+"""Runs the real command as a process of its own; what it prints as JSON is checked against the shipped schema."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.stream import valid_lines
+
 CHECKOUT = Path(__file__).resolve().parents[2]
+"""The folder of main.py."""
 MAIN = CHECKOUT / "main.py"
 
 
@@ -36,7 +38,10 @@ def refold(
         timeout=timeout,
         env={**os.environ, **(env or {})},
     )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    out = done.stdout.decode()
+    if out.startswith('{"type": '):
+        valid_lines(out)
+    return subprocess.CompletedProcess(done.args, done.returncode, out, done.stderr.decode())
 
 
 def script(path: Path, *answers: Any) -> str:
@@ -48,8 +53,3 @@ def script(path: Path, *answers: Any) -> str:
 def lines(text: str) -> list[dict[str, Any]]:
     """JSON lines as objects."""
     return [json.loads(line) for line in text.splitlines()]
-
-
-def says(answers: Sequence[Any]) -> list[Any]:
-    """The answers as a list (for tests that build them)."""
-    return list(answers)
