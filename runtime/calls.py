@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import groupby
-from pathlib import Path
 
+from runtime.context.fates import bytes_hash, file_hash
 from runtime.crew import Crew, Turn
 from runtime.events import Event, ToolFinished, ToolProgress, ToolStarted
-from tools.base import Picture, ToolOutput
+from tools.base import Picture, ToolFailure, ToolOutput, check_arguments
 from transcripts import records
 from transcripts.records import Image, ToolCall, ToolResult
 
@@ -129,25 +129,23 @@ async def _refusal(crew: Crew, turn: Turn, call: ToolCall) -> ToolResult | None:
 def _start(crew: Crew, call: ToolCall) -> Event:
     effect = effect_of(crew, call)
     if effect != "read":
-        crew.engine.append(records.ToolStarted(call.id, call.name, effect, _hashes(crew, call)))
+        crew.engine.append(records.ToolStarted(call.id, call.name, effect, *_hashes(crew, call)))
     return ToolStarted(call, effect, crew.toolbox.title(call.name, call.args))
 
 
-def _hashes(crew: Crew, call: ToolCall) -> dict[str, str]:
-    """Content hashes of the files a call says it will write, so that a crash can be judged later."""
-    tool = crew.toolbox.tools[call.name]
-    try:
-        paths = tool.writes(crew.toolbox.ctx, call.args) if tool.writes else []
-    except (ValueError, TypeError, KeyError, AttributeError, OSError):
-        return {}
-    return {str(path): _file_hash(path) for path in paths}
-
-
-def _file_hash(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return ""
+def _hashes(crew: Crew, call: ToolCall) -> tuple[dict[str, str], dict[str, str]]:
+    """Content hashes of the files a call says it will write, as they are and as it will leave them, so that a crash
+    can be judged later. What the call would refuse has none."""
+    tool, ctx = crew.toolbox.tools[call.name], crew.toolbox.ctx
+    problem, args = check_arguments(tool.schema, call.args)
+    before: dict[str, str] = {}
+    after: dict[str, str] = {}
+    if problem:
+        return before, after
+    with contextlib.suppress(ToolFailure, ValueError, TypeError, KeyError, AttributeError, OSError):
+        before = {str(path): file_hash(path) for path in (tool.writes(ctx, args) if tool.writes else ())}
+        after = {str(path): bytes_hash(data) for path, data in (tool.after(ctx, args) if tool.after else {}).items()}
+    return before, after
 
 
 def _result(crew: Crew, turn: Turn, call: ToolCall, output: ToolOutput) -> ToolResult:

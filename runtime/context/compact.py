@@ -4,7 +4,8 @@ checked, and only then is it a checkpoint."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from runtime.context.compact_store import CompactStore
 from runtime.context.discard import Discard, all_strategies
@@ -16,6 +17,9 @@ from transcripts.records import Checkpoint
 
 LEAST_SHRINK = 0.25
 """A fold that frees less than this part of the view is no progress: it would come again after a few steps."""
+
+STATE_SHARE = 0.05
+"""Part of the window that the state block may fill; half of what a draft holds free for the preface."""
 
 
 @dataclass(frozen=True)
@@ -50,29 +54,28 @@ class ContextCompactor:
     def _checked(
         self, draft: Draft, messages: Sequence[Entry], cause: str, before: int, ran: list[str]
     ) -> CompactOutcome:
-        checkpoint = self._checkpoint(draft, messages, cause, before, ran)
-        after = self._measure(draft, messages, checkpoint)
-        floor = {
-            "system and tools": draft.estimator.tokens(draft.fixed),
-            "kept": max(0, after - draft.estimator.tokens(draft.fixed)),
-        }
+        old = draft.active.meta.get("facts") if draft.active else None
+        facts = gather(old or empty_facts(), messages)
+        room = draft.policy.window * STATE_SHARE * draft.settings.chars_per_token
+        for part in (1.0, 0.5, 0.25, 0.0):
+            state = state_block(facts, _left_out(draft), int(room * part)) if part else ""
+            checkpoint = self._checkpoint(draft, state, facts, cause, before, ran)
+            after = self._measure(draft, messages, checkpoint)
+            if after <= draft.goal:
+                break
+        fixed = draft.estimator.tokens(draft.system_units)
+        floor = {"system and tools": fixed, "what has to stay": after - fixed}
         if after > draft.goal:
             return CompactOutcome(None, f"it cannot be brought under {draft.goal:,} tokens (best: {after:,})", floor)
         if after > before * (1 - LEAST_SHRINK):
             return CompactOutcome(None, f"it would free too little ({before:,} to {after:,} tokens)", floor)
-        values = {**vars(checkpoint), "tokens_after": after}
-        return CompactOutcome(Checkpoint(**values), "folded", floor)
+        return CompactOutcome(replace(checkpoint, tokens_after=after), "folded", floor)
 
     def _checkpoint(
-        self, draft: Draft, messages: Sequence[Entry], cause: str, before: int, ran: list[str]
+        self, draft: Draft, state: str, facts: dict[str, Any], cause: str, before: int, ran: list[str]
     ) -> Checkpoint:
-        old = draft.active.meta.get("facts") if draft.active else None
-        facts = gather(old or empty_facts(), messages)
-        values = draft.patch_values()
-        limit = int(draft.policy.window * 0.05 * draft.settings.chars_per_token)
-        state = state_block(facts, _left_out(draft), max(300, limit))
         return self.store.create_checkpoint(
-            **values,
+            **draft.patch_values(),
             state=state,
             cause=cause,
             strategies=tuple(ran),

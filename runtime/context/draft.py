@@ -57,6 +57,7 @@ class Draft:
         self.notes = active.notes if active else ""
         self.notes_upto = active.notes_upto if active else 0
         self.notes_status = ""
+        self._changed: dict[int, Step] = {}
         self._costs = {s.first: self._measure(s) for s in self.steps}
         self._total = sum(self._costs.values())
 
@@ -68,6 +69,11 @@ class Draft:
     @property
     def tokens(self) -> int:
         """The estimate of the request under the patch so far."""
+        for step in self._changed.values():
+            self._total -= self._costs[step.first]
+            self._costs[step.first] = self._measure(step)
+            self._total += self._costs[step.first]
+        self._changed.clear()
         return self.estimator.tokens(self.fixed + self._total)
 
     @property
@@ -96,7 +102,7 @@ class Draft:
         return any(e.seq in self.pinned for e in step.entries())
 
     def cost(self, step: Step) -> float:
-        """Uncalibrated tokens of a step under the patch so far."""
+        """Uncalibrated tokens of a step as it stood when `tokens` was last asked."""
         return self._costs[step.first]
 
     def text(self, entry: Entry) -> str:
@@ -106,20 +112,20 @@ class Draft:
     def hide(self, step: Step, reason: str) -> None:
         """Leaves a whole step out of the view."""
         self.reasons[step.first] = reason
-        self._update(step)
+        self._changed[step.first] = step
 
     def show_as(self, step: Step, entry: Entry, text: str) -> None:
         """Shows a message under other words, where that is shorter."""
         if len(text) < len(self.text(entry)):
             self.texts[str(entry.seq)] = text
-            self._update(step)
+            self._changed[step.first] = step
 
     def shorten_arguments(self, step: Step, call: ToolCall, arguments: str) -> None:
         """Shows a call with other arguments (the text of a JSON object), where that is shorter."""
         key = f"{step.first}:{call.id}"
         if len(arguments) < len(self.args.get(key, call.arguments)):
             self.args[key] = arguments
-            self._update(step)
+            self._changed[step.first] = step
 
     def hidden_ranges(self) -> Mapping[str, str]:
         """What is left out, as a checkpoint says it: "first-last" -> reason. Neighbours with one reason are one."""
@@ -145,11 +151,6 @@ class Draft:
             "notes": self.notes,
             "notes_upto": self.notes_upto,
         }
-
-    def _update(self, step: Step) -> None:
-        self._total -= self._costs[step.first]
-        self._costs[step.first] = self._measure(step)
-        self._total += self._costs[step.first]
 
     def _measure(self, step: Step) -> float:
         if step.first in self.reasons:

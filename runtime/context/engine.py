@@ -19,13 +19,14 @@ from runtime.context.compact import CompactOutcome, ContextCompactor
 from runtime.context.compact_store import CompactStore
 from runtime.context.draft import Draft, SummaryFailed
 from runtime.context.estimate import TokenEstimator
+from runtime.context.fates import fate, since_answer
 from runtime.context.history import HistoryManager
 from runtime.context.images import data_url
 from runtime.context.projection import Patch, ProjectionBuilder, View, canonical
 from runtime.context.recall import Recall
 from runtime.model import Answer, Model, ModelError, ModelView
-from transcripts.log import Entry, TranscriptLog
-from transcripts.records import Assistant, Checkpoint, Record, Request, ToolResult, Usage
+from transcripts.log import Entry, LogWriteError, TranscriptLog
+from transcripts.records import Assistant, Checkpoint, Record, Request, ToolResult, Unfold, Usage
 
 _PATIENCE = 2
 """Summaries that may fail one after the other before folds stop asking for them."""
@@ -70,6 +71,8 @@ class ContextEngine:
         self.window = 128_000
         self.window_source = "default"
         self._on_write = on_write
+        self._owed: list[Record] = []
+        self._opened_at = log.entries[-1].seq if log.entries else 0
         self._summary_failures = 0
         self._futile = 0
         self._set_fixed(system, specs)
@@ -80,8 +83,14 @@ class ContextEngine:
     # -- the log ----------------------------------------------------------------------------------------------------
 
     def append(self, record: Record) -> Entry:
-        """Makes a record durable, then lets it count. Raises LogWriteError; nothing has happened then."""
-        entry = self.log.append(record)
+        """Makes a record durable, then lets it count. Raises LogWriteError; nothing has happened then, but an answer
+        or a result is kept and written as soon as it can be."""
+        try:
+            entry = self.log.append(record)
+        except LogWriteError:
+            if isinstance(record, (Assistant, ToolResult)) and record not in self._owed:
+                self._owed.append(record)
+            raise
         self._take(entry)
         self._on_write(entry)
         return entry
@@ -94,16 +103,19 @@ class ContextEngine:
             result = replace(result, text=words, blob=blob, chars=len(result.text))
         return self.append(result)
 
-    def close_open_calls(self, words: str = "") -> list[Entry]:
-        """Gives every call that Ctrl-C or a crash left open its answer. The only place that does."""
-        started = {e.record.call_id: e.record for e in self.log.entries[-400:] if e.kind == "tool_started"}
-        out: list[Entry] = []
-        for call in self.history.open_calls():
-            begun = started.get(call.id)
-            status = "unknown" if begun else "not_run"
-            text = words or _open_words(begun is not None, begun.effect if begun else "")
-            out.append(self.append(ToolResult(call.id, call.name, text, status)))
-        return out
+    def close_open_calls(self) -> list[Entry]:
+        """Gives every call that Ctrl-C or a crash left open its answer, and writes down what a full disk would not
+        take. The only place that does. Raises LogWriteError."""
+        while self._owed:
+            self.append(self._owed[0])
+            del self._owed[0]
+        calls = self.history.open_calls()
+        if not calls:
+            return []
+        answer = self.history.last("assistant")
+        started, lost = since_answer(self.log.entries, answer)
+        crashed = answer <= self._opened_at
+        return [self.append(fate(c, started.get(c.id), lost=lost, crashed=crashed)) for c in calls]
 
     def _take(self, entry: Entry) -> None:
         self.history.append(entry)
@@ -230,6 +242,13 @@ class ContextEngine:
         self._futile = 0 if outcome.checkpoint else self.estimate()
         return outcome
 
+    def undo_fold(self) -> Checkpoint | None:
+        """Drops the active fold with a record of its own; the view is what it was before. None where there is none."""
+        active = self.store.active_checkpoint
+        if active is not None:
+            self.append(Unfold(active.id))
+        return active
+
     async def plan(self, model: Model | None, *, cause: str = "asked", focus: str = "") -> CompactOutcome:
         """The fold that `compact` would commit, without committing it."""
         before = self.estimate()
@@ -289,11 +308,11 @@ class ContextEngine:
 
     # -- what is out of view ----------------------------------------------------------------------------------------
 
-    def recall(self, ref: str = "", query: str = "", path: str = "", start: int = 1, count: int = 0) -> str:
+    def recall(self, id: str = "", query: str = "", path: str = "", start: int = 1, count: int = 0) -> str:
         """Shows what left the view. Raises ValueError in words for the model."""
         reader, share = Recall(self.log.blobs), self.policy.share - 200
-        if ref:
-            return reader.by_id(self.history.messages, ref, start, count, share)
+        if id:
+            return reader.by_id(self.history.messages, id, start, count, share)
         if not (query or path):
             raise ValueError("Say what to look for: id, query or path.")
         return reader.search(self.history.messages, self.fates(), query, path, share)
@@ -356,10 +375,3 @@ def _usable(message: Assistant, most: int) -> str:
         raise SummaryFailed("the answer was blank")
     return text[:most]
 
-
-def _open_words(started: bool, effect: str) -> str:
-    if not started:
-        return "[interrupted before this call was run: it did not run]"
-    if effect == "read":
-        return "[interrupted: no result came]"
-    return "[interrupted while this call ran: it may have run, in part or whole. Verify before you repeat it.]"

@@ -45,6 +45,10 @@ class HistoryManager:
         i = self.index(seq)
         return self._messages[i] if i < len(self._seqs) and self._seqs[i] == seq else None
 
+    def last(self, kind: str) -> int:
+        """The number of the newest message of this kind; 0 where there is none."""
+        return next((e.seq for e in reversed(self._messages) if e.kind == kind), 0)
+
     @property
     def last_seq(self) -> int:
         """The number of the newest message; 0 where there is none."""

@@ -160,7 +160,7 @@ class View:
 
     def add(self, message: Wire) -> None:
         """Puts one message at the end."""
-        if self.messages and message["role"] == "user" and self.messages[-1]["role"] == "user":
+        if self.messages and _mergeable(self.messages[-1], message):
             message = _merge(self.messages.pop(), message)
             self.units -= self._last_units
         else:
@@ -178,13 +178,17 @@ class View:
         return whole.hexdigest()
 
 
+def _mergeable(first: Wire, second: Wire) -> bool:
+    """Whether two messages can become one without changing the bytes of the first: text takes no pictures."""
+    alike = first["role"] == second["role"] == "user"
+    return alike and not (isinstance(first["content"], str) and isinstance(second["content"], list))
+
+
 def _merge(first: Wire, second: Wire) -> Wire:
     a, b = first["content"], second["content"]
-    if isinstance(a, str) and isinstance(b, str):
+    if isinstance(a, str):
         return {"role": "user", "content": f"{a}\n\n{b}"}
-    parts = [*([{"type": "text", "text": a}] if isinstance(a, str) else a)]
-    parts += [{"type": "text", "text": b}] if isinstance(b, str) else b
-    return {"role": "user", "content": parts}
+    return {"role": "user", "content": [*a, *([{"type": "text", "text": b}] if isinstance(b, str) else b)]}
 
 
 def message_units(message: Mapping[str, Any], estimator: TokenEstimator) -> float:
