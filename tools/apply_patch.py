@@ -38,7 +38,11 @@ def _preview(ctx: ToolContext, args: Mapping[str, Any]) -> str:
     return _diff(ctx, _fates(ctx, str(args.get("patch", ""))))
 
 
-@tool(effect="write", writes=_writes, preview=_preview, title=lambda args: "apply_patch")
+def _after(ctx: ToolContext, args: Mapping[str, Any]) -> Mapping[Path, bytes | None]:
+    return {where: fate.after for where, fate in _fates(ctx, str(args.get("patch", ""))).items()}
+
+
+@tool(effect="write", writes=_writes, preview=_preview, after=_after, title=lambda args: "apply_patch")
 async def apply_patch(ctx: ToolContext, patch: Annotated[str, "From *** Begin Patch to *** End Patch"]) -> ToolOutput:
     """Adds, updates, moves and deletes files; all of the patch or nothing."""
     fates = _fates(ctx, patch)

@@ -94,7 +94,8 @@ class ToolContext:
 @dataclass(frozen=True)
 class Tool:
     """A function the model can call. `title(args)` is its one-line heading; `writes(ctx, args)` names the files a call
-    will write (absolute), for hashes, undo and permission; `preview(ctx, args)` is the diff shown before approval."""
+    will write (absolute), for hashes, undo and permission; `preview(ctx, args)` is the diff shown before approval;
+    `after(ctx, args)` the bytes each of those files will have (None: no file), so that a crash can be judged later."""
 
     name: str
     description: str
@@ -105,6 +106,7 @@ class Tool:
     writes: Callable[[ToolContext, Mapping[str, Any]], list[Path]] | None = None
     preview: Callable[[ToolContext, Mapping[str, Any]], str] | None = None
     required: frozenset[str] = frozenset()
+    after: Callable[[ToolContext, Mapping[str, Any]], Mapping[Path, bytes | None]] | None = None
 
     def spec(self) -> dict[str, Any]:
         """The tool as a chat-completions `tools` entry."""
@@ -120,6 +122,7 @@ def tool(
     title: Callable[[Mapping[str, Any]], str] | None = None,
     writes: Callable[[ToolContext, Mapping[str, Any]], list[Path]] | None = None,
     preview: Callable[[ToolContext, Mapping[str, Any]], str] | None = None,
+    after: Callable[[ToolContext, Mapping[str, Any]], Mapping[Path, bytes | None]] | None = None,
     name: str = "",
 ) -> Callable[[Callable[..., Awaitable[ToolOutput | str]]], Tool]:
     """Makes a Tool of a typed async function. Raises TypeError where a parameter has no type we can describe."""
@@ -138,6 +141,7 @@ def tool(
             writes=writes,
             preview=preview,
             required=frozenset(schema["required"]),
+            after=after,
         )
 
     return make

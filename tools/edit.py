@@ -26,14 +26,24 @@ def _writes(ctx: ToolContext, args: Mapping[str, Any]) -> list[Path]:
 
 
 def _preview(ctx: ToolContext, args: Mapping[str, Any]) -> str:
+    where, before, after = _planned(ctx, args)
+    return previewed(ctx, where, before, after)
+
+
+def _after(ctx: ToolContext, args: Mapping[str, Any]) -> Mapping[Path, bytes | None]:
+    where, _, after = _planned(ctx, args)
+    return {where: after}
+
+
+def _planned(ctx: ToolContext, args: Mapping[str, Any]) -> tuple[Path, bytes | None, bytes]:
     where = locate(ctx, str(args.get("path", "")))
     old, new, every = str(args.get("old", "")), str(args.get("new", "")), bool(args.get("replace_all"))
     changes = _changes(old, new, every, args.get("edits") or [])
     before = where.read_bytes() if where.is_file() else None
-    return previewed(ctx, where, before, _outcome(before, changes, shown(ctx, where)).data)
+    return where, before, _outcome(before, changes, shown(ctx, where)).data
 
 
-@tool(effect="write", writes=_writes, preview=_preview)
+@tool(effect="write", writes=_writes, preview=_preview, after=_after)
 async def edit(
     ctx: ToolContext,
     path: Annotated[str, "File"],

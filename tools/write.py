@@ -17,12 +17,22 @@ def _writes(ctx: ToolContext, args: Mapping[str, Any]) -> list[Path]:
 
 
 def _preview(ctx: ToolContext, args: Mapping[str, Any]) -> str:
+    where, before, after = _planned(ctx, args)
+    return previewed(ctx, where, before, after)
+
+
+def _after(ctx: ToolContext, args: Mapping[str, Any]) -> Mapping[Path, bytes | None]:
+    where, _, after = _planned(ctx, args)
+    return {where: after}
+
+
+def _planned(ctx: ToolContext, args: Mapping[str, Any]) -> tuple[Path, bytes | None, bytes]:
     where = locate(ctx, str(args.get("path", "")))
     before = where.read_bytes() if where.is_file() else None
-    return previewed(ctx, where, before, new_bytes(before, str(args.get("content", "")), str(where)))
+    return where, before, new_bytes(before, str(args.get("content", "")), str(where))
 
 
-@tool(effect="write", writes=_writes, preview=_preview)
+@tool(effect="write", writes=_writes, preview=_preview, after=_after)
 async def write(
     ctx: ToolContext, path: Annotated[str, "File"], content: Annotated[str, "The whole new content"]
 ) -> ToolOutput:

@@ -7,6 +7,10 @@ import os
 from pathlib import Path
 
 
+class LogWriteError(Exception):
+    """Something could not be made durable; carries the real reason. Nothing may be done that cannot be recorded."""
+
+
 class Blobs:
     """A folder of bodies. An id is the first 32 hex digits of the body's SHA-256."""
 
@@ -16,26 +20,31 @@ class Blobs:
 
     def put(self, body: bytes) -> str:
         """Stores a body durably (body, name and folder are on the disk when this returns) and gives its id: a record
-        that names it can be written next. Raises OSError; nothing is left behind then."""
+        that names it can be written next. Raises LogWriteError; nothing is left behind then."""
         name = hashlib.sha256(body).hexdigest()[:32]
         if self.folder is None:
             self._memory[name] = body
             return name
-        path = self.folder / name
-        if _size(path) == len(body):
-            return name
-        if not self.folder.is_dir():
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            sync_folder(self.folder.parent)
-        part = path.with_name(f"{name}.{os.getpid()}.part")
+        if _size(self.folder / name) != len(body):
+            try:
+                self._store(self.folder, name, body)
+            except OSError as error:
+                words = error.strerror or error
+                raise LogWriteError(f"a part of the log could not be written: {words}") from error
+        return name
+
+    def _store(self, folder: Path, name: str, body: bytes) -> None:
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            sync_folder(folder.parent)
+        part = folder / f"{name}.{os.getpid()}.part"
         try:
             write_durably(part, body)
-            part.replace(path)
+            part.replace(folder / name)
         except OSError:
             part.unlink(missing_ok=True)
             raise
-        sync_folder(self.folder)
-        return name
+        sync_folder(folder)
 
     def get(self, name: str) -> bytes:
         """The body with this id. Raises KeyError where it is not there or no longer what its name says."""

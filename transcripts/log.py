@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from transcripts.blobs import Blobs, sync_folder, write_durably
+from transcripts.blobs import Blobs, LogWriteError, sync_folder, write_durably
 from transcripts.entries import Entry, Held, iter_messages, newest_note
 from transcripts.lines import LineError, VersionError, decode, encode, strip
 from transcripts.records import (
@@ -73,10 +73,6 @@ class LogHeld(Exception):
         super().__init__(f"the session {path.stem} is held by {who}{when}")
         self.pid = pid
         self.since = since
-
-
-class LogWriteError(Exception):
-    """A record could not be made durable; carries the real reason. Nothing may be done that cannot be recorded."""
 
 
 class TranscriptLog:

@@ -374,4 +374,3 @@ def _usable(message: Assistant, most: int) -> str:
     if len(text) < 20:
         raise SummaryFailed("the answer was blank")
     return text[:most]
-

@@ -106,4 +106,3 @@ def file_hash(path: Path) -> str:
 def bytes_hash(data: bytes | None) -> str:
     """The hash that a file of these bytes has; "" for no file."""
     return "" if data is None else hashlib.sha256(data).hexdigest()
-
