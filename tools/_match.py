@@ -172,19 +172,20 @@ def _shifted(text: str, old: str, new: str) -> Plan | None:
 
 
 def _only_place(here: list[str], lines: list[str]) -> int | None:
-    """The line where all of `lines` are but for blanks at their ends. Raises Ambiguous for several."""
+    """The line where all of `lines` are but for blanks at their ends. Raises Ambiguous where their core, empty lines
+    around it left out, is there more than once."""
     wanted = [line.strip(" \t") for line in lines]
-    first = next((n for n, line in enumerate(wanted) if line), None)
-    if first is None:
+    full = [n for n, line in enumerate(wanted) if line]
+    if not full:
         return None
-    body = wanted[:-1] if lines[-1] == "" else wanted
+    first, core = full[0], wanted[full[0] : full[-1] + 1]
     bare = [line.strip(" \t") for line in here]
-    limit = len(here) - len(lines)
-    starts = (n - first for n, line in enumerate(bare) if line == wanted[first] and 0 <= n - first <= limit)
-    found = [n for n in starts if bare[n : n + len(body)] == body]
+    found = [n for n, line in enumerate(bare) if line == core[0] and bare[n : n + len(core)] == core]
     if len(found) > 1:
         raise Ambiguous([sum(len(line) + 1 for line in here[:n]) for n in found], "the indentation differs")
-    return found[0] if found else None
+    at = found[0] - first if found else -1
+    body = wanted[:-1] if lines[-1] == "" else wanted
+    return at if at >= 0 and at + len(lines) <= len(here) and bare[at : at + len(body)] == body else None
 
 
 def indent_of(line: str) -> str:
