@@ -1,0 +1,35 @@
+"""Shows or changes the model.
+
+With provider:model, goes on with that one; the conversation stays.
+"""
+
+from __future__ import annotations
+
+from agent.commands.base import Choice, Face
+from runtime.model import ModelError
+
+TAKES = "[provider:model]"
+
+
+async def run(face: Face, words: str) -> None:
+    session = face.session
+    if not words:
+        face.say(
+            f"The model is {session.model.name}, with a window of {session.model.window:,} tokens ({session.model.window_source})."
+        )
+        chosen = await face.choose("Go on with", _choices(face))
+        words = await face.ask("provider:model › ") or "" if chosen == "" else chosen or ""
+    if not words or words == session.model.name:
+        return
+    try:
+        session.use_model(words)
+    except ModelError as error:
+        face.say(error.message, "error")
+        return
+    face.say(f"From now on {session.model.name}, with a window of {session.model.window:,} tokens.", "ok")
+
+
+def _choices(face: Face) -> list[Choice]:
+    names = dict.fromkeys(n for n in (face.session.model.name, face.settings.model, "local") if n)
+    notes = {face.session.model.name: "in use", "local": "built in, runs on this machine"}
+    return [*(Choice(n, n, notes.get(n, "configured")) for n in names), Choice("", "another one", "type its name")]

@@ -1,0 +1,287 @@
+"""The chat: what keys and lines mean, which commands there are, what the status line says."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from agent.commands.base import Command, find, load_commands
+from agent.identity import git_branch
+from agent.permissions import MODES
+from agent.session import Session
+from agent.settings import Settings
+from agent.terminal import blocks, keys, outside
+from agent.terminal.deck import Deck
+from agent.terminal.dialogs import Option, Picker
+from agent.terminal.face import ChatFace
+from agent.terminal.files import FileIndex
+from agent.terminal.questions import Questions
+from agent.terminal.replay import replay
+from agent.terminal.status import Status
+from agent.terminal.talk import Talk
+
+AGAIN = 2.0
+"""Seconds in which a key pressed a second time means it."""
+
+Opener = Callable[..., Session]
+
+
+class Chat:
+    """Acts on the keys of one deck; sessions may change under it. `opener` starts sessions."""
+
+    def __init__(self, deck: Deck, settings: Settings, session: Session, opener: Opener, env: dict[str, str]) -> None:
+        self.deck = deck
+        self.talk = Talk(deck, session, self._refresh)
+        self.face = ChatFace(self.talk, settings, env, opener=opener, adopt=self.change_session, leave=self.quit)
+        self._questions = Questions(self.talk)
+        self._env = env
+        self._commands: dict[str, Command] = {}
+        self._armed = ("", 0.0)
+        self._ending: asyncio.Task[None] | None = None
+        self._status = Status(unicode=deck.screen.theme.unicode)
+        deck.live.status = self._status.fragments
+        deck.live.sign = self._sign
+        deck.suggest.commands = self._matching
+        deck.suggest.arguments = self._arguments
+        deck.screen.build(deck.region.layout, keys.bindings(self))
+        self._adopt(session)
+
+    # -- sessions ---------------------------------------------------------------------------------------------------
+
+    def _adopt(self, session: Session) -> None:
+        self.talk.session = session
+        session.approve = self._questions.approve
+        session.toolbox.ctx.ask = self._questions.answer
+        self.talk.view.used, self.talk.view.window = 0, session.model.window
+        self.deck.suggest.files = FileIndex(session.cwd, self.deck.suggest.offer, self.deck.screen.refresh).ask
+        self._status.branch = git_branch(session.root)
+        self._refresh()
+
+    def change_session(self, session: Session) -> None:
+        """Another session takes the place of this one; what was said in it is drawn again."""
+        self._adopt(session)
+        self.show_session()
+
+    def show_session(self) -> None:
+        """Draws again what was said, and what there is to know about how it was found."""
+        session = self.talk.session
+        replay(self.deck.screen, session.engine.history.messages)
+        for notice in session.notices:
+            self.face.say(notice, "warn")
+
+    def _refresh(self) -> None:
+        session, view, status = self.talk.session, self.talk.view, self._status
+        status.mode, status.model, status.name = session.permissions.mode, session.model.name, session.name
+        status.used, status.window = view.used, view.window or session.model.window
+        status.cost = session.usage.cost
+        self.deck.screen.refresh()
+
+    # -- sending ----------------------------------------------------------------------------------------------------
+
+    @property
+    def busy(self) -> bool:
+        return self.talk.busy
+
+    def enter(self) -> None:
+        """Enter: takes the suggestion, goes on in a new line, or sends."""
+        deck = self.deck
+        if deck.suggest.items and not keys.accept(deck):
+            return
+        if not deck.editor.continues() and deck.editor.text.strip():
+            self._send(self.talk.say)
+
+    def queue(self) -> None:
+        """Tab or Alt+Enter while it works: for after this turn."""
+        if self.deck.editor.text.strip():
+            self._send(self.talk.queue)
+
+    def _send(self, give: Callable[[str], None]) -> None:
+        line = self.deck.editor.text.strip()
+        self._status.hint = ""
+        if line.startswith("/") and not _is_path(line):
+            self._start_command(line)
+        elif line.startswith("!") and line.strip("! "):
+            self._start_shell(line)
+        else:
+            self.deck.editor.take()
+            give(line)
+
+    def _start_command(self, line: str) -> None:
+        name, _, words = line[1:].partition(" ")
+        command = find(self.commands, name)
+        if command is None:
+            self._hint(f"There is no command /{name}. /help lists them.")
+        elif self.busy and not command.while_busy:
+            self._hint(f"/{name} has to wait until this is over; Esc stops it.")
+        else:
+            self.deck.editor.take()
+            self.deck.screen.print(blocks.user(line, self.deck.screen.theme))
+            run = self.talk.beside if self.busy else self.talk.start
+            run(command.run(self.face, words.strip()))
+
+    def _start_shell(self, line: str) -> None:
+        if self.busy:
+            self._hint("A command of yours has to wait until this is over; Esc stops it.")
+            return
+        self.deck.editor.take()
+        self.talk.start(self.talk.shell(line))
+
+    @property
+    def commands(self) -> dict[str, Command]:
+        """All commands; they are read when first needed."""
+        if not self._commands:
+            self._commands = load_commands()
+        return self._commands
+
+    def _matching(self, name: str) -> Sequence[tuple[str, str, bool]]:
+        """(name, summary, takes words) of the commands that begin with, or contain, what was typed."""
+        found = [c for c in self.commands.values() if any(n.startswith(name) for n in (c.name, *c.aliases))]
+        found = found or [c for c in self.commands.values() if name in c.name]
+        found.sort(key=lambda c: (not c.name.startswith(name), c.name != "help" and not name, c.name))
+        return [(c.name, c.summary, bool(c.takes) and not c.takes.startswith("[")) for c in found]
+
+    def _arguments(self, name: str, words: str) -> Sequence[str]:
+        command = find(self.commands, name)
+        return command.complete(self.face, words) if command and command.complete else []
+
+    # -- keys -------------------------------------------------------------------------------------------------------
+
+    def escape(self) -> None:
+        """Esc: closes the suggestions, else stops what runs, else (twice) clears the input."""
+        deck = self.deck
+        if deck.suggest.items:
+            deck.suggest.close(deck.editor.buffer.document.text_before_cursor)
+        elif self.busy:
+            self.talk.stop()
+        elif deck.editor.text:
+            if self._again("esc"):
+                deck.editor.clear()
+            else:
+                self._hint("Esc again clears the input.")
+        deck.screen.refresh()
+
+    def control_c(self) -> None:
+        """Ctrl-C: clears the input, else stops what runs, else (the second time) quits."""
+        if self.deck.editor.text:
+            self.deck.editor.clear()
+        elif self._again("c"):
+            self.quit()
+        elif self.busy:
+            self.talk.stop()
+        else:
+            self._hint("Ctrl-C again quits.")
+
+    def control_d(self) -> None:
+        """Ctrl-D: quits, on an empty input; while something runs only the second time."""
+        if self.deck.editor.text:
+            self.deck.editor.delete_right()
+        elif not self.busy or self._again("d"):
+            self.quit()
+        else:
+            self._hint("It still works. Ctrl-D again stops it and quits.")
+
+    def up(self) -> None:
+        """Up: takes the last waiting line back, else goes up in the input and in the history."""
+        line = None if self.deck.editor.text else self.talk.take_back()
+        if line is not None:
+            self.deck.editor.put(line)
+        else:
+            self.deck.editor.buffer.auto_up()
+
+    def next_mode(self) -> None:
+        """Shift+Tab: the next permission mode."""
+        session = self.talk.session
+        session.set_mode(MODES[(MODES.index(session.permissions.mode) + 1) % len(MODES)])
+        self._refresh()
+
+    def expand(self) -> None:
+        """Ctrl-O: the newest output in full."""
+        self.talk.beside(self.deck.page([(o.title, o.text) for o in self.talk.view.outputs]))
+
+    def search_history(self) -> None:
+        """Ctrl-R: what was typed before."""
+        self.talk.beside(self._search_history())
+
+    async def _search_history(self) -> None:
+        entries = [Option(text, text) for text in self.deck.editor.buffer.history.load_history_strings()]
+        chosen = await self.deck.pick(lambda: Picker("What was typed before", entries, search=True))
+        if chosen:
+            self.deck.editor.clear()
+            self.deck.editor.put(chosen)
+
+    def edit_outside(self) -> None:
+        """Ctrl-G: the input in the person's editor."""
+        self.talk.beside(self._edit_outside())
+
+    async def _edit_outside(self) -> None:
+        editor = self.deck.editor
+        text = editor.expanded(editor.text)
+
+        async def edit() -> str:
+            return await asyncio.to_thread(outside.edit, text, self._env)
+
+        try:
+            changed = await self.deck.screen.away(edit)
+        except OSError as error:
+            self._hint(f"The editor cannot be started: {error}. Set $EDITOR.")
+            return
+        editor.clear()
+        editor.put(changed)
+
+    def paste_picture(self) -> None:
+        """Ctrl-V: a picture from the clipboard."""
+        self.talk.beside(self._paste_picture())
+
+    async def _paste_picture(self) -> None:
+        path = await asyncio.to_thread(outside.clipboard_picture, self.face.settings.home / "pasted")
+        if path is None:
+            self._hint("There is no picture on the clipboard (or neither wl-paste, xclip nor pngpaste).")
+        else:
+            self.deck.editor.attach(path)
+        self.deck.screen.refresh()
+
+    def redraw(self) -> None:
+        """Ctrl-L: a clear screen; the scrollback stays."""
+        self.deck.screen.clear()
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def quit(self, code: int = 0) -> None:
+        """Stops what runs and leaves."""
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._quit(code))
+
+    async def _quit(self, code: int) -> None:
+        if asyncio.current_task() is not self.talk.task:
+            await self.talk.wind_up()
+        self.deck.screen.leave(code)
+
+    def _again(self, key: str) -> bool:
+        """Whether the key comes the second time within AGAIN."""
+        before, moment = self._armed
+        self._armed = (key, time.monotonic())
+        return before == key and time.monotonic() - moment < AGAIN
+
+    def _hint(self, words: str) -> None:
+        """Words in the place of the status line, for a while."""
+        self._status.hint = words
+        self.deck.screen.refresh()
+        asyncio.get_running_loop().call_later(AGAIN + 1, self._unhint, words)
+
+    def _unhint(self, words: str) -> None:
+        if self._status.hint == words:
+            self._status.hint = ""
+            self.deck.screen.refresh()
+
+    def _sign(self) -> tuple[str, str]:
+        theme = self.deck.screen.theme
+        shell = self.deck.editor.text.startswith("!")
+        return ("class:shell" if shell else "class:accent"), theme.sign("› ", "> ")
+
+
+def _is_path(line: str) -> bool:
+    """Whether a line that begins with a slash is a path and no command."""
+    first = line.split(maxsplit=1)[0]
+    return "/" in first[1:] or Path(first).exists()

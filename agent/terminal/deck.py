@@ -1,0 +1,119 @@
+"""The parts of the chat's screen put together: input, suggestions, live lines, dialogs; knows nothing of sessions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
+
+from agent.terminal.activity import Activity
+from agent.terminal.dialogs import Picker
+from agent.terminal.editor import Editor
+from agent.terminal.history import InputHistory
+from agent.terminal.pager import Pager
+from agent.terminal.paper import Fragments
+from agent.terminal.region import Live, Region
+from agent.terminal.screen import Screen
+from agent.terminal.suggest import Suggest
+from agent.terminal.theme import Theme
+
+Commands = Callable[[str], Sequence[tuple[str, str, bool]]]
+Arguments = Callable[[str, str], Sequence[str]]
+
+
+class Deck:
+    """Owns the screen and everything that is drawn on it."""
+
+    def __init__(self, theme: Theme, env: Mapping[str, str], *, home: Path, cwd: Path, vi: bool = False) -> None:
+        self.screen = Screen(theme, env, vi=vi)
+        self.activity = Activity(theme.unicode)
+        self.live = Live(activity=self._activity_rows)
+        self.editor = Editor(InputHistory(home / "history.jsonl", str(cwd)), self._changed)
+        self.suggest = Suggest(lambda name: [], lambda name, words: [], lambda word: None)
+        self.region = Region(self.live, self.editor, lambda: (self.screen.width, self.screen.rows))
+        self.live.menu = self.suggest.rows
+        self._turns = asyncio.Lock()
+        self._field: asyncio.Future[str | None] | None = None
+        self._ticker: asyncio.Task[None] | None = None
+
+    def _activity_rows(self, width: int) -> list[Fragments]:
+        """What goes on; not while the person is asked, for then it is their turn."""
+        return [] if self.asking else self.activity.rows(width)
+
+    def _changed(self, buffer: Buffer) -> None:
+        document = buffer.document
+        self.suggest.update(document.text_before_cursor, document.text_after_cursor)
+
+    # -- questions: one at a time, in the place of the input --------------------------------------------------------
+
+    async def pick(self, make: Callable[[], Picker]) -> Any | None:
+        """Shows a picker and waits for its answer."""
+        async with self._turns:
+            picker = make()
+            self.live.dialog = picker
+            self._refocus()
+            try:
+                return await picker.answer
+            finally:
+                self.live.dialog = None
+                self._refocus()
+
+    async def fill(self, label: str, text: str = "") -> str | None:
+        """Asks for one line; None after Esc."""
+        async with self._turns:
+            self._field = asyncio.get_running_loop().create_future()
+            self.region.field.set_document(Document(text))
+            self.live.field_label = label
+            self._refocus()
+            try:
+                return await self._field
+            finally:
+                self._field = None
+                self.live.field_label = ""
+                self._refocus()
+
+    @property
+    def asking(self) -> bool:
+        return self.live.dialog is not None or self._field is not None
+
+    @property
+    def filling(self) -> bool:
+        return self._field is not None and self.live.dialog is None
+
+    def filled(self, text: str | None) -> None:
+        """The line is done (None: left)."""
+        if self._field is not None and not self._field.done():
+            self._field.set_result(text)
+
+    async def page(self, texts: Sequence[tuple[str, str]], index: int = -1) -> None:
+        """Shows texts in the pager."""
+        if texts:
+            await self.screen.away(Pager(self.screen, texts, index).run)
+
+    def _refocus(self) -> None:
+        self.region.focus()
+        self.screen.refresh()
+
+    # -- time -------------------------------------------------------------------------------------------------------
+
+    def start_ticking(self, tick: Callable[[int], None]) -> None:
+        """Calls `tick` twenty times a second (a frame every 50 ms is as quick as reading) until `stop_ticking`."""
+        self.stop_ticking()
+        self._ticker = asyncio.get_running_loop().create_task(_ticks(tick))
+
+    def stop_ticking(self) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
+            self._ticker = None
+
+
+async def _ticks(tick: Callable[[int], None]) -> None:
+    n = 0
+    while True:
+        await asyncio.sleep(0.05)
+        n += 1
+        tick(n)

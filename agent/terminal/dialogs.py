@@ -1,0 +1,149 @@
+"""Questions in the place of the input: a list to choose from, or a line to fill in. Arrows, digits and letters."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from agent.terminal.clean import one_line
+from agent.terminal.paper import Fragments
+
+PAGE = 9
+"""Options that are seen at once: as many as there are digits."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One answer. `key` is the letter that chooses it (`also` a second one), `note` explains it in a few words."""
+
+    value: Any
+    label: str
+    key: str = ""
+    note: str = ""
+    also: str = ""
+
+
+class Picker:
+    """A list. With `search` what is typed filters it, without it letters and digits choose at once.
+
+    `head(width)` is what stands above the options. The answer is the option's value, None after Esc.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        options: Sequence[Option],
+        *,
+        head: Callable[[int, int], Fragments] | None = None,
+        search: bool = False,
+        full: Callable[[], None] | None = None,
+        start: int = 0,
+        escape: str = "leave",
+    ) -> None:
+        self.title = title
+        self.options = list(options)
+        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.index = start
+        self.words = ""
+        self._head = head
+        self._search = search
+        self._full = full
+        self._escape = escape
+        self.keys = self._bindings()
+
+    @property
+    def shown(self) -> list[Option]:
+        """The options that match what was typed."""
+        words = self.words.lower().split()
+        return [o for o in self.options if all(w in f"{o.label} {o.note}".lower() for w in words)]
+
+    def done(self, value: Any) -> None:
+        if not self.answer.done():
+            self.answer.set_result(value)
+
+    def rows(self, width: int, height: int) -> Fragments:
+        """The question as fragments, at most `height` rows of `width` columns."""
+        shown = self.shown
+        page = max(1, min(PAGE, height - 4))
+        self.index = max(0, min(self.index, len(shown) - 1))
+        first = max(0, min(self.index - page // 2, len(shown) - page))
+        out: Fragments = [("class:heading", one_line(self.title, width)), ("", "\n")]
+        if self._head:
+            out += self._head(width, max(0, height - 3 - min(len(shown), page)))
+        for n, option in enumerate(shown[first : first + page], first):
+            out += self._row(n, option, width)
+        if not shown:
+            out += [("class:dim", "  nothing matches\n")]
+        return [*out, ("class:dim", one_line(self._foot(len(shown), page), width))]
+
+    def _row(self, n: int, option: Option, width: int) -> Fragments:
+        here = n == self.index
+        mark = option.key or ("" if self._search or n > 8 else str(n + 1))
+        label = one_line(option.label, max(4, width - 6))
+        note = one_line(option.note, max(0, width - 9 - len(label))) if width - 9 - len(label) > 8 else ""
+        style = "class:select" if here else ""
+        out: Fragments = [
+            (style, f"{'›' if here else ' '} "),
+            ("class:accent", f"{mark:<2}" if mark else ""),
+            (style, label),
+        ]
+        return [*out, ("class:dim", f"  {note}" if note else ""), ("", "\n")]
+
+    def _foot(self, count: int, page: int) -> str:
+        if self._search:
+            more = f" · {count} of {len(self.options)}" if count > page or self.words else ""
+            return (
+                f"search: {self.words}▏{more} · Enter takes · Esc leaves"
+                if self.words
+                else f"type to search{more} · ↑↓ Enter · Esc leaves"
+            )
+        return "↑↓ Enter, or the letter" + (" · Ctrl-E shows all" if self._full else "") + f" · Esc: {self._escape}"
+
+    def _bindings(self) -> KeyBindings:
+        keys = KeyBindings()
+        keys.add("up")(lambda e: self._move(-1))
+        keys.add("down")(lambda e: self._move(1))
+        keys.add("c-p")(lambda e: self._move(-1))
+        keys.add("c-n")(lambda e: self._move(1))
+        keys.add("pageup")(lambda e: self._move(-PAGE))
+        keys.add("pagedown")(lambda e: self._move(PAGE))
+        keys.add("enter")(lambda e: self._take())
+        keys.add("escape")(lambda e: self.done(None))
+        keys.add("c-c")(lambda e: self.done(None))
+        keys.add("c-e")(lambda e: self._full() if self._full else None)
+        keys.add("backspace")(lambda e: self._type(self.words[:-1]))
+        keys.add("c-u")(lambda e: self._type(""))
+        keys.add(Keys.BracketedPaste)(lambda e: self._type(self.words + one_line(e.data)) if self._search else None)
+        keys.add(Keys.Any)(self._letter)
+        return keys
+
+    def _move(self, by: int) -> None:
+        count = len(self.shown)
+        step = self.index + by
+        self.index = step % count if count and abs(by) == 1 else max(0, min(step, count - 1))
+
+    def _take(self) -> None:
+        shown = self.shown
+        if shown:
+            self.done(shown[self.index].value)
+
+    def _type(self, words: str) -> None:
+        self.words, self.index = words, 0
+
+    def _letter(self, event: KeyPressEvent) -> None:
+        letter = event.data
+        if not letter.isprintable():
+            return
+        if self._search:
+            self._type(self.words + letter)
+            return
+        chosen = next((o for o in self.options if o.key and letter.lower() in (o.key, o.also)), None)
+        if chosen is None and letter.isdigit() and 0 < int(letter) <= len(self.options):
+            chosen = self.options[int(letter) - 1]
+        if chosen is not None:
+            self.done(chosen.value)

@@ -1,0 +1,131 @@
+"""What the keys do. Each binding is one line that calls a method; the meaning is in the method."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from prompt_toolkit.filters import Condition, emacs_insert_mode, vi_insert_mode
+from prompt_toolkit.input import ansi_escape_sequences
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from agent.terminal.deck import Deck
+
+
+class Hands(Protocol):
+    """Who acts on the keys."""
+
+    deck: Deck
+
+    @property
+    def busy(self) -> bool: ...
+    def enter(self) -> None: ...
+    def queue(self) -> None: ...
+    def escape(self) -> None: ...
+    def control_c(self) -> None: ...
+    def control_d(self) -> None: ...
+    def up(self) -> None: ...
+    def next_mode(self) -> None: ...
+    def expand(self) -> None: ...
+    def search_history(self) -> None: ...
+    def edit_outside(self) -> None: ...
+    def paste_picture(self) -> None: ...
+    def redraw(self) -> None: ...
+
+
+def know_more_keys() -> None:
+    """Teaches the toolkit Shift+Enter as terminals send it (CSI u and modifyOtherKeys): a new line, like Ctrl+J."""
+    known = ansi_escape_sequences.ANSI_SEQUENCES
+    known["\x1b[13;2u"] = known["\x1b[27;2;13~"] = Keys.ControlJ
+    known["\x1b[13;3u"] = known["\x1b[27;3;13~"] = (Keys.Escape, Keys.ControlM)
+    known["\x1b[13;5u"] = known["\x1b[27;5;13~"] = Keys.ControlJ
+    known["\x1b[27u"] = Keys.Escape
+    known["\x1b[9;2u"] = known["\x1b[27;2;9~"] = Keys.BackTab
+
+
+def bindings(hands: Hands) -> KeyBindings:
+    """All bindings of the chat beside those of the questions."""
+    keys = KeyBindings()
+    _sending(keys, hands)
+    _menu(keys, hands)
+    _letters(keys, hands)
+    _field(keys, hands)
+    _always(keys, hands)
+    return keys
+
+
+def _sending(keys: KeyBindings, hands: Hands) -> None:
+    deck = hands.deck
+    typing = Condition(lambda: not deck.asking)
+    insert = typing & (emacs_insert_mode | vi_insert_mode)
+    plain = typing & Condition(lambda: not deck.suggest.items)
+    working = Condition(lambda: hands.busy)
+    newline = lambda e: deck.editor.buffer.insert_text("\n")  # noqa: E731
+    keys.add("enter", filter=typing)(lambda e: hands.enter())
+    keys.add("c-j", filter=insert)(newline)
+    keys.add("escape", "enter", filter=insert & ~working)(newline)
+    keys.add("escape", "enter", filter=typing & working)(lambda e: hands.queue())
+    keys.add("tab", filter=plain & working)(lambda e: hands.queue())
+    keys.add("tab", filter=plain & ~working)(lambda e: None)
+    keys.add("up", filter=plain)(lambda e: hands.up())
+    keys.add("down", filter=plain)(lambda e: deck.editor.buffer.auto_down())
+    keys.add("escape", filter=typing)(lambda e: hands.escape())
+    keys.add("s-tab", filter=typing)(lambda e: hands.next_mode())
+    keys.add(Keys.BracketedPaste, filter=typing)(lambda e: deck.editor.paste(e.data))
+
+
+def _menu(keys: KeyBindings, hands: Hands) -> None:
+    deck = hands.deck
+    open_ = Condition(lambda: bool(deck.suggest.items) and not deck.asking)
+    for key, by in (("up", -1), ("c-p", -1), ("down", 1), ("c-n", 1)):
+        keys.add(key, filter=open_)(lambda e, by=by: deck.suggest.move(by))
+    keys.add("tab", filter=open_)(lambda e: accept(deck))
+
+
+def accept(deck: Deck) -> bool:
+    """Puts the chosen suggestion into the input; whether it is one that runs at once."""
+    chosen = deck.suggest.current
+    if chosen is None:
+        return False
+    buffer = deck.editor.buffer
+    buffer.delete_before_cursor(buffer.cursor_position - chosen.start)
+    buffer.insert_text(chosen.text)
+    deck.suggest.close(buffer.document.text_before_cursor)
+    return chosen.run
+
+
+def _letters(keys: KeyBindings, hands: Hands) -> None:
+    editor = hands.deck.editor
+    typing = Condition(lambda: not hands.deck.asking)
+    insert = typing & (emacs_insert_mode | vi_insert_mode)
+    unselected = insert & Condition(lambda: editor.buffer.selection_state is None)
+    keys.add("backspace", filter=unselected)(lambda e: editor.delete_left())
+    keys.add("delete", filter=unselected)(lambda e: editor.delete_right())
+    keys.add("left", filter=insert)(lambda e: editor.move_left())
+    keys.add("right", filter=insert)(lambda e: editor.move_right())
+
+
+def _field(keys: KeyBindings, hands: Hands) -> None:
+    deck = hands.deck
+    filling = Condition(lambda: deck.filling)
+    keys.add("enter", filter=filling)(lambda e: deck.filled(deck.region.field.text))
+    keys.add("escape", filter=filling)(lambda e: deck.filled(None))
+    keys.add("c-c", filter=filling, eager=True)(lambda e: deck.filled(None))
+    keys.add("tab", filter=filling)(lambda e: None)
+
+
+def _always(keys: KeyBindings, hands: Hands) -> None:
+    idle = Condition(lambda: not hands.deck.asking)
+
+    def on(name: str, act: str) -> None:
+        def handler(event: KeyPressEvent) -> None:
+            getattr(hands, act)()
+
+        keys.add(name, filter=idle)(handler)
+
+    for name, act in (
+        ("c-c", "control_c"), ("<sigint>", "control_c"), ("c-d", "control_d"), ("c-o", "expand"),
+        ("c-r", "search_history"), ("c-g", "edit_outside"), ("c-v", "paste_picture"), ("c-l", "redraw"),
+    ):  # fmt: skip
+        on(name, act)
+    keys.add("c-z")(lambda e: hands.deck.screen.suspend())

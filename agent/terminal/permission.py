@@ -1,0 +1,74 @@
+"""The permission question: what would happen, why it is asked, and for how long an answer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.console import Group
+from rich.text import Text
+
+from agent.permissions import Approval, Verdict
+from agent.terminal import diff
+from agent.terminal.clean import one_line, plain
+from agent.terminal.dialogs import Option, Picker
+from agent.terminal.markdown import code
+from agent.terminal.paper import Fragments, Paper
+from agent.terminal.theme import Theme
+
+YES = Verdict(True)
+NO = Verdict(False)
+STOP = "stop"
+WORD = "word"
+
+
+def question(approval: Approval, paper: Callable[[], Paper], full: Callable[[], None]) -> Picker:
+    """The picker whose answer is a Verdict, WORD (deny, with a word to the model) or None (Esc)."""
+    rule = one_line(" and ".join(approval.judgement.rule.split("\n")), 120)
+    options = [Option(YES, "Yes, this once", "y")]
+    if rule:
+        options += [
+            Option(Verdict(True, "session"), "Yes, and not ask again in this session", "s", rule, also="a"),
+            Option(Verdict(True, "project"), "Yes, and never ask again in this project", "p", rule),
+        ]
+    options += [Option(NO, "No", "n"), Option(WORD, "No, and tell it why or what to do instead", "d")]
+
+    def head(width: int, height: int) -> Fragments:
+        return head_rows(approval, paper(), width, height)
+
+    return Picker(title(approval), options, head=head, full=full, escape="no, and stop")
+
+
+def title(approval: Approval) -> str:
+    """The question in one line."""
+    verb = {"write": "Make this change?", "execute": "Run this?"}.get(approval.effect, "Allow this?")
+    return f"{verb}  {one_line(approval.title, 120)}"
+
+
+def head_rows(approval: Approval, paper: Paper, width: int, height: int) -> Fragments:
+    """The preview and the reason, in at most `height` rows; what does not fit is said to be more."""
+    reasons = [
+        *(
+            paper.lines(Text(f"! {plain(approval.judgement.danger)}", style="error"), width)
+            if approval.judgement.danger
+            else []
+        ),
+        *(paper.lines(Text(plain(approval.judgement.reason), style="dim"), width) if approval.judgement.reason else []),
+    ]
+    room = max(1, height - len(reasons))
+    lines = paper.lines(_preview(approval, paper.theme), width)
+    if len(lines) > room:
+        hidden = len(lines) - room + 1
+        lines = [
+            *lines[: room - 1],
+            *paper.lines(Text(f"… {hidden} more lines (Ctrl-E shows all)", style="dim italic")),
+        ]
+    both = [*lines, *reasons][: max(1, height)]
+    return [*paper.fragments(both), ("", "\n")]
+
+
+def _preview(approval: Approval, theme: Theme) -> Group | Text:
+    words = approval.preview or approval.title
+    if approval.effect == "write" or words.startswith(("--- ", "@@ ")):
+        rows = diff.render(words)
+        return Group(*rows) if rows else Text(plain(words))
+    return Group(code(plain(words), "bash", theme.syntax))

@@ -1,0 +1,57 @@
+"""Questions of the session to the person: may this run, and what the model wants to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.permissions import Approval, Verdict
+from agent.terminal import permission
+from agent.terminal.clean import one_line
+from agent.terminal.dialogs import Option, Picker
+from agent.terminal.talk import Talk, rang
+
+
+class Questions:
+    """Asks on the deck of a talk. While one question is open, others wait."""
+
+    def __init__(self, talk: Talk) -> None:
+        self._talk = talk
+        self._deck = talk.deck
+
+    async def approve(self, approval: Approval) -> Verdict:
+        """Whether a call may run. Esc says no and stops the turn."""
+
+        def full() -> None:
+            self._talk.beside(self._deck.page([(approval.title, approval.preview or approval.title)]))
+
+        while True:
+            self._ring(f"refold asks: {one_line(approval.title, 80)}")
+            answer = await self._deck.pick(lambda: permission.question(approval, lambda: self._deck.screen.paper, full))
+            if isinstance(answer, Verdict):
+                return self._said(approval, answer)
+            if answer is None:
+                self._talk.stop()
+                return permission.NO
+            words = await self._deck.fill("No. Tell it › ")
+            if words is not None:
+                return Verdict(False, message=words.strip())
+
+    def _said(self, approval: Approval, verdict: Verdict) -> Verdict:
+        if verdict.allow and verdict.scope != "once":
+            rules = one_line(" and ".join(approval.judgement.rule.splitlines()), 160)
+            self._talk.view.note(f"Allowed from now on in this {verdict.scope}: {rules}", "ok")
+        return verdict
+
+    async def answer(self, question: str, choices: Sequence[str]) -> str:
+        """What the model wants to know."""
+        self._ring(f"refold asks: {one_line(question, 80)}")
+        if choices:
+            options = [*(Option(c, c) for c in choices), Option("", "something else")]
+            chosen = await self._deck.pick(lambda: Picker(question, options))
+            if chosen:
+                return str(chosen)
+        return await self._deck.fill(f"{one_line(question, 60)} › ") or "(no answer)"
+
+    def _ring(self, words: str) -> None:
+        if rang(self._deck.activity.since):
+            self._deck.screen.notify(words)

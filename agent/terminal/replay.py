@@ -1,0 +1,57 @@
+"""An earlier conversation, drawn again when it is resumed: what the person and the model said, calls as one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from agent.terminal import blocks
+from agent.terminal.clean import one_line
+from agent.terminal.markdown import Page
+from agent.terminal.screen import Screen
+from agent.terminal.words import call_title, facts
+from transcripts.log import Entry
+from transcripts.records import Assistant, ToolCall, ToolResult, User
+
+SHOWN = 60
+"""Messages that are drawn again; the earlier ones are counted."""
+
+
+def replay(screen: Screen, entries: Sequence[Entry]) -> None:
+    """Prints the end of a conversation. What refold itself told the model is left out."""
+    told = [e.record for e in entries if not (isinstance(e.record, User) and e.record.source == "harness")]
+    hidden = len(told) - SHOWN
+    if hidden > 0:
+        screen.print(
+            blocks.note(
+                f"{hidden:,} earlier messages are not drawn again; all of them are there.", "info", screen.theme
+            )
+        )
+    calls: dict[str, ToolCall] = {}
+    for record in told[max(0, hidden) :]:
+        _message(screen, record, calls)
+
+
+def _message(screen: Screen, record: Any, calls: dict[str, ToolCall]) -> None:
+    theme = screen.theme
+    match record:
+        case User(text, source):
+            screen.print(blocks.user(_shortened(text), theme, "! " if source == "shell" else ""))
+        case Assistant(text, made):
+            calls.update({c.id: c for c in made})
+            if text.strip():
+                screen.print(Page(text, theme), prose=True)
+        case ToolResult(call_id):
+            call = calls.get(call_id)
+            title = call_title(call) if call else record.name
+            head = blocks.heading(one_line(title, 160), record.status, theme)
+            screen.print(Text.assemble(head, (f"  {facts(record)}", "dim")))
+        case _:
+            pass
+
+
+def _shortened(text: str) -> str:
+    lines = text.split("\n")
+    return text if len(lines) <= 12 else "\n".join([*lines[:10], f"… {len(lines) - 10} more lines"])

@@ -1,0 +1,215 @@
+"""The terminal itself: finished text goes into the scrollback once, a few live lines below it are redrawn.
+
+Everything that is printed waits for the next frame: the live lines are erased, the text is written, the live lines are
+drawn again, in one write. No alternate screen, no questions to the terminal, no mouse.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.key_binding import KeyBindingsBase
+from prompt_toolkit.layout import Layout
+from prompt_toolkit.layout.screen import Screen as Cells
+from prompt_toolkit.styles import Style
+
+from agent.terminal.clean import one_line
+from agent.terminal.output import InlineOutput, color_depth, reflows
+from agent.terminal.paper import Line, Paper
+from agent.terminal.theme import Theme, color_level
+
+T = TypeVar("T")
+
+ESCAPE_WAIT = 0.1
+"""Seconds after which an ESC byte alone is the Esc key, not the start of a sequence that comes over a slow line."""
+
+CHORD_WAIT = 0.2
+"""Seconds in which a key after Esc makes a chord of the two (Esc Enter)."""
+
+WIDEST = 120
+"""Columns that prose may take: longer lines are hard to read."""
+
+
+class _Inline(Application[int]):
+    """The application, with one thing more: a terminal that wraps lines anew on a resize moves the live lines."""
+
+    reflowing = False
+
+    def _on_resize(self) -> None:
+        cells = self.renderer.last_rendered_screen
+        if cells is not None and self.reflowing:
+            self.output.cursor_up(_rows_gained(cells, self.output.get_size().columns, self._cursor_row(cells)))
+        super()._on_resize()
+
+    def _cursor_row(self, cells: Cells) -> int:
+        return cells.get_cursor_position(self.layout.current_window).y
+
+
+def _rows_gained(cells: Cells, width: int, upto: int) -> int:
+    """Rows that the live lines above the cursor take more, once they are wrapped to this width."""
+    gained = 0
+    for y in range(upto):
+        row = cells.data_buffer[y]
+        used = max((x for x, char in row.items() if char.char != " "), default=-1) + 1
+        gained += max(0, -(-used // max(width, 1)) - 1)
+    return gained
+
+
+class Screen:
+    """Prints above, redraws below. `layout` is what is live; `keys` are the bindings that always hold."""
+
+    def __init__(self, theme: Theme, env: Mapping[str, str], *, vi: bool = False) -> None:
+        self.theme = theme
+        self._env = env
+        self.level = color_level(env)
+        self.output = InlineOutput(sys.stdout, env.get("TERM", ""), color_depth(self.level, theme.color))
+        self._vi = vi
+        self._queue: list[str] = []
+        self._blank = True
+        self._paper: Paper | None = None
+        self._app: _Inline | None = None
+
+    def build(self, layout: Layout, keys: KeyBindingsBase) -> None:
+        """Makes the application; to be called once, before `run`."""
+        app = _Inline(
+            layout=layout,
+            key_bindings=keys,
+            output=self.output,
+            style=Style.from_dict(self.theme.toolkit()),
+            include_default_pygments_style=False,
+            editing_mode=EditingMode.VI if self._vi else EditingMode.EMACS,
+            erase_when_done=True,
+            min_redraw_interval=0,
+            before_render=self._before_frame,
+            after_render=self._after_frame,
+        )
+        app.ttimeoutlen, app.timeoutlen = ESCAPE_WAIT, CHORD_WAIT
+        app.reflowing = reflows(self._env)
+        self._app = app
+
+    @property
+    def app(self) -> Application[int]:
+        assert self._app is not None
+        return self._app
+
+    @property
+    def width(self) -> int:
+        return self.output.get_size().columns
+
+    @property
+    def rows(self) -> int:
+        return self.output.get_size().rows
+
+    @property
+    def paper(self) -> Paper:
+        """The paper of the present width."""
+        if self._paper is None or self._paper.width != self.width:
+            self._paper = Paper(self.width, self.theme, self.level)
+        return self._paper
+
+    async def run(self, ready: Callable[[], None]) -> int:
+        """Runs until `leave`; returns its code. `ready` is called when the first frame is on the terminal."""
+        try:
+            return await self.app.run_async(pre_run=lambda: asyncio.get_running_loop().call_soon(ready))
+        finally:
+            self.output.release()
+            self._write_queue()
+
+    def leave(self, code: int) -> None:
+        if self.app.is_running and not self.app.is_done:
+            self.app.exit(result=code)
+
+    # -- the scrollback ---------------------------------------------------------------------------------------------
+
+    def print(self, renderable: Any, *, gap: bool = True, prose: bool = False) -> None:
+        """Prints once, above the live lines. `gap` puts an empty line before it, `prose` keeps it to a good width."""
+        width = min(self.width, WIDEST) if prose else 0
+        self.print_lines(self.paper.lines(renderable, width), gap=gap)
+
+    def print_lines(self, lines: list[Line], *, gap: bool = True) -> None:
+        if lines:
+            self.print_raw(self.paper.ansi(lines), gap=gap)
+
+    def print_raw(self, text: str, *, gap: bool = True) -> None:
+        """Prints text that may hold escape codes of ours; each of its lines ends with a newline."""
+        if gap and not self._blank:
+            self._queue.append("\n")
+        self._queue.append(text)
+        self._blank = text.endswith("\n\n") or text == "\n"
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Draws the live lines again, soon."""
+        if self._app is not None:
+            self._app.invalidate()
+
+    def _before_frame(self, app: Application[Any]) -> None:
+        self.output.hold()
+        if self._queue:
+            self.output.write_raw("\x1b[?2026h")
+            app.renderer.erase(leave_alternate_screen=False)
+            self._write_queue()
+            self.output.write_raw("\x1b[?2026l")
+        elif self._shrinks(app):
+            app.renderer.erase(leave_alternate_screen=False)
+
+    def _after_frame(self, app: Application[Any]) -> None:
+        self.output.release()
+
+    def _write_queue(self) -> None:
+        if self._queue:
+            self.output.write_raw("".join(self._queue).replace("\n", "\r\n"))
+            self._queue.clear()
+            self.output.flush()
+
+    def _shrinks(self, app: Application[Any]) -> bool:
+        last = app.renderer.last_rendered_screen
+        if last is None:
+            return False
+        wanted = app.layout.container.preferred_height(self.width, self.rows).preferred
+        return min(wanted, self.rows) < last.height
+
+    def clear(self) -> None:
+        """A clear screen: what was on it moves up into the scrollback."""
+        self._queue.append("\n" * self.rows + "\x1b[H")
+        self._blank = True
+        self.refresh()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Other colours, for what is drawn from now on."""
+        self.theme = theme
+        self._paper = None
+        self.app.style = Style.from_dict(theme.toolkit())
+        self.refresh()
+
+    # -- beyond text ------------------------------------------------------------------------------------------------
+
+    async def away(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Gives the terminal to something else (an editor, a pager) and takes it back."""
+        async with in_terminal():
+            return await work()
+
+    def title(self, words: str) -> None:
+        """The terminal's title."""
+        if self.theme.unicode and self._env.get("TERM") not in ("linux", "dumb"):
+            self.output.write_raw(f"\x1b]2;{one_line(words, 80)}\x07")
+            self.output.flush()
+
+    def notify(self, words: str) -> None:
+        """A bell, and a notification where the terminal is known to show them."""
+        program = self._env.get("TERM_PROGRAM", "")
+        if program in ("iTerm.app", "WezTerm", "ghostty") or self._env.get("KITTY_WINDOW_ID"):
+            self.output.write_raw(f"\x1b]9;{one_line(words, 120)}\x07")
+        self.output.bell()
+        self.output.flush()
+
+    def suspend(self) -> None:
+        """Ctrl-Z."""
+        if hasattr(os, "killpg"):
+            self.app.suspend_to_background()

@@ -1,0 +1,61 @@
+"""A command the person runs with `!`: its output is shown and, unless it was `!!`, told to the model."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+TOLD = 16_000
+"""Characters of output that the model is told: head and tail of a longer one."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that has ended."""
+
+    command: str
+    output: str
+    code: int
+    seconds: float
+
+    def message(self) -> str:
+        """What the model is told."""
+        text = self.output
+        if len(text) > TOLD:
+            half = TOLD // 2
+            text = f"{text[:half]}\n[... {len(text) - TOLD:,} characters left out ...]\n{text[-half:]}"
+        return f"I ran this command myself:\n$ {self.command}\n{text.rstrip()}\n[exit code {self.code}]"
+
+
+async def run(command: str, cwd: Path, env: Mapping[str, str], progress: Callable[[str], None]) -> Ran:
+    """Runs a command in the person's shell, in a process group of its own, with no input. Cancelling ends the group."""
+    began = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        os.environ.get("SHELL") or "/bin/sh", "-c", command,
+        cwd=cwd, env=dict(env), start_new_session=True, stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    assert process.stdout is not None
+    pieces: list[str] = []
+    try:
+        while data := await process.stdout.read(65536):
+            pieces.append(data.decode("utf-8", "replace"))
+            progress(pieces[-1])
+        code = await process.wait()
+    except asyncio.CancelledError:
+        _end(process.pid)
+        await process.wait()
+        raise
+    return Ran(command, "".join(pieces), code, time.monotonic() - began)
+
+
+def _end(group: int) -> None:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass

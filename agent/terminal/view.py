@@ -1,0 +1,260 @@
+"""One `match` over events: what is finished is printed, what is not is live."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.terminal import blocks
+from agent.terminal.activity import Activity, Running
+from agent.terminal.clean import one_line, plain
+from agent.terminal.region import Live
+from agent.terminal.screen import WIDEST, Screen
+from agent.terminal.stream import Block, MarkdownStream
+from agent.terminal.words import call_title, end_line, retry_line, seconds
+from runtime.events import (
+    AnswerRecorded,
+    Compacted,
+    CompactFailed,
+    Compacting,
+    Event,
+    Notice,
+    ReasoningDelta,
+    RequestSent,
+    Retrying,
+    Steered,
+    TextDelta,
+    ToolCallDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+    Waiting,
+)
+from transcripts.records import ToolCall, ToolResult
+
+KEPT = 40
+"""Outputs that Ctrl-O can show in full."""
+
+PROGRESS = 8_000
+"""Characters of a running command's output that are kept for the live lines."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """Something that was printed short, whole."""
+
+    title: str
+    text: str
+
+
+class View:
+    """Shows the events of one session. `title_of` gives a call its heading."""
+
+    def __init__(self, screen: Screen, live: Live, activity: Activity, title_of: Callable[[ToolCall], str]) -> None:
+        self.outputs: deque[Output] = deque(maxlen=KEPT)
+        self.answer = ""
+        self.used = 0
+        self.window = 0
+        self._screen = screen
+        self._live = live
+        self._activity = activity
+        self._title_of = title_of
+        self._stream = MarkdownStream()
+        self._said = 0
+        self._thoughts: list[str] = []
+        self._thinking_since = 0.0
+        self._dirty = False
+        self._titles: dict[str, str] = {}
+
+    # -- the frame --------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """A turn begins."""
+        self._activity.begin("asking the model")
+        self._titles.clear()
+
+    def end(self) -> None:
+        """A turn is over, however it ended; nothing live is left of it."""
+        self._finish_text()
+        self._finish_thought()
+        self._activity.end()
+        self._screen.refresh()
+
+    def tick(self, n: int) -> None:
+        """Some time has passed: what is being written is drawn anew. The spinner turns at every third tick; it stands
+        still while the person is asked something."""
+        if self._dirty:
+            self._draw_tail()
+            self._screen.refresh()
+        elif n % 3 == 0 and self._live.dialog is None:
+            self._screen.refresh()
+
+    def show(self, event: Event) -> None:
+        """Takes one event."""
+        match event:
+            case TextDelta(text):
+                self._text(text)
+            case ReasoningDelta(text):
+                self._reason(text)
+            case ToolCallDelta(name, chars):
+                self._finish_thought()
+                self._activity.phase(
+                    f"writing a call of {name or 'a tool'}" + (f", {chars:,} characters" if chars > 400 else "")
+                )
+            case Waiting(what, done, total):
+                self._activity.phase(what, done, total)
+            case RequestSent(_, estimate, window):
+                self.used, self.window = estimate, window
+                self._activity.phase("waiting for the model")
+            case AnswerRecorded():
+                self._recorded(event)
+            case ToolStarted() | ToolProgress() | ToolFinished():
+                self._tool(event)
+            case _:
+                self._rest(event)
+
+    def _rest(self, event: Event) -> None:
+        match event:
+            case TurnStarted():
+                self._activity.phase("asking the model")
+            case Steered(text):
+                self._finish_text()
+                self._screen.print(blocks.user(text, self._screen.theme, self._screen.theme.sign("↳ ", "> ")))
+            case Compacting():
+                self._activity.phase("folding the conversation")
+            case Compacted(checkpoint, line):
+                self.used = checkpoint.tokens_after
+                self.note(line, "fold")
+            case CompactFailed(why, floor):
+                parts = ", ".join(f"{name} {tokens:,}" for name, tokens in floor.items())
+                self.note(f"Could not fold: {why}" + (f" (tokens: {parts})" if parts else ""), "warn")
+            case Retrying(wait=wait):
+                self._finish_text()
+                self.note(retry_line(event), "warn")
+                self._activity.phase(f"waiting {seconds(wait)} before the next try")
+            case Notice(text, level):
+                self.note(text, {"warning": "warn", "error": "error"}.get(level, "info"))
+            case TurnEnded():
+                self._ended(event)
+            case _:
+                pass
+
+    def note(self, text: str, role: str = "info") -> None:
+        """A line of refold's own."""
+        self._screen.print(blocks.note(text, role, self._screen.theme))
+
+    # -- text -------------------------------------------------------------------------------------------------------
+
+    def _text(self, text: str) -> None:
+        self._finish_thought()
+        self._said += len(text)
+        self._activity.tokens += len(text) / 4
+        self._activity.phase("writing")
+        done = self._stream.feed(text)
+        self._dirty = True
+        if done:
+            self._print_blocks(done)
+            self._draw_tail()
+
+    def _print_blocks(self, done: list[Block]) -> None:
+        for block in done:
+            lines = blocks.block_lines(block, self._screen.paper, min(self._screen.width, WIDEST))
+            self._screen.print_lines(lines, gap=not block.glued)
+
+    def _draw_tail(self) -> None:
+        self._dirty = False
+        block = self._stream.pending()
+        if block is None:
+            self._live.tail = []
+            return
+        paper = self._screen.paper
+        lines = blocks.block_lines(block, paper, min(self._screen.width, WIDEST))[-self._screen.rows :]
+        gap = [] if block.glued else [[("", "")]]
+        self._live.tail = [*gap, *(paper.fragments([line]) for line in lines)]
+
+    def _finish_text(self) -> None:
+        self._print_blocks(self._stream.close())
+        self._live.tail = []
+        self._dirty = False
+
+    def _reason(self, text: str) -> None:
+        if not self._thoughts:
+            self._thinking_since = time.monotonic()
+        self._thoughts.append(text)
+        self._activity.tokens += len(text) / 4
+        self._activity.phase("thinking")
+        self._activity.thinking = plain((self._activity.thinking + text)[-600:])
+
+    def _finish_thought(self) -> None:
+        if not self._thoughts:
+            return
+        text = "".join(self._thoughts).strip()
+        took = seconds(time.monotonic() - self._thinking_since)
+        self._thoughts.clear()
+        self._activity.thinking = ""
+        if text:
+            self.outputs.append(Output("thinking", text))
+            self._screen.print(blocks.thought(text, took, self._screen.theme))
+
+    def _recorded(self, event: AnswerRecorded) -> None:
+        self._finish_thought()
+        if not self._said and event.message.text.strip():
+            self._print_blocks(self._stream.feed(event.message.text))
+        self._finish_text()
+        self._said = 0
+        self.answer = event.message.text or self.answer
+        if event.usage.input is not None:
+            self.used = event.usage.input + (event.usage.output or 0)
+
+    # -- calls ------------------------------------------------------------------------------------------------------
+
+    def _tool(self, event: ToolStarted | ToolProgress | ToolFinished) -> None:
+        running = self._activity.running
+        match event:
+            case ToolStarted(call, _, title):
+                self._titles[call.id] = one_line(title or self._title(call), 160)
+                running[call.id] = Running(self._titles[call.id], time.monotonic())
+                self._activity.phase("running")
+            case ToolProgress(call, text):
+                if call.id in running:
+                    running[call.id].output = (running[call.id].output + text)[-PROGRESS:]
+            case ToolFinished(call, result):
+                running.pop(call.id, None)
+                title = self._titles.pop(call.id, "") or one_line(self._title(call), 160)
+                self.outputs.append(Output(title, str(result.meta.get("diff") or "") or result.text))
+                self._screen.print(blocks.tool(title, call, result, self._screen.theme))
+
+    def follow_command(self, command: str) -> Callable[[str], None]:
+        """The live lines follow a command of the person's; returns what takes its output."""
+        running = Running(one_line(command, 160), time.monotonic())
+        self._activity.running[command] = running
+
+        def take(text: str) -> None:
+            running.output = (running.output + text)[-PROGRESS:]
+
+        return take
+
+    def show_command(self, command: str, output: str, code: int, took: float) -> None:
+        """Prints a command of the person's that has ended."""
+        result = ToolResult(
+            "", "bash", output, "ok" if not code else "error", meta={"exit_code": code, "seconds": took}
+        )
+        self.outputs.append(Output(command, output))
+        self._screen.print(blocks.command(result))
+
+    def _title(self, call: ToolCall) -> str:
+        try:
+            return self._title_of(call)
+        except (ValueError, KeyError, TypeError):
+            return call_title(call)
+
+    def _ended(self, event: TurnEnded) -> None:
+        self._finish_thought()
+        self._finish_text()
+        role, words = end_line(event)
+        if words:
+            self.note(words, role)

@@ -1,0 +1,102 @@
+"""What events are called in words: the same for the chat, for plain terminals and for screen readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.terminal.clean import one_line, plain
+from runtime.events import Retrying, TurnEnded
+from transcripts.records import ToolCall, ToolResult, Usage
+
+STATUS = {
+    "ok": "", "error": "failed", "denied": "denied", "interrupted": "stopped", "not_run": "not run",
+    "unknown": "unknown whether it ran",
+}  # fmt: skip
+
+
+def seconds(value: float) -> str:
+    """A length of time: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
+    if value < 10:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def count(value: float) -> str:
+    """A number of tokens in few letters: 950, 12.3k, 1.2M."""
+    if value < 1000:
+        return f"{value:.0f}"
+    if value < 1_000_000:
+        return f"{value / 1000:.1f}k" if value < 100_000 else f"{value / 1000:.0f}k"
+    return f"{value / 1_000_000:.1f}M"
+
+
+def money(value: float | None) -> str:
+    """Dollars, or n/a: a price is never guessed."""
+    if value is None:
+        return "n/a"
+    return f"${value:.2f}" if value >= 0.1 or value == 0 else f"${value:.4f}"
+
+
+def lines_of(result: ToolResult) -> list[str]:
+    """The output as harmless lines, without empty ones at both ends."""
+    return plain(result.text).expandtabs(4).strip("\n").split("\n") if result.text.strip() else []
+
+
+def facts(result: ToolResult) -> str:
+    """What became of a call, in one phrase: "exit 1, 3.2 s", "120 lines", "denied"."""
+    meta: Mapping[str, Any] = result.meta
+    parts = [STATUS.get(result.status, result.status)]
+    code = meta.get("exit_code")
+    if code is not None and (code or result.name == "bash"):
+        parts[0] = parts[0] if result.status not in ("ok", "error") else ""
+        parts.append(f"exit {code}")
+    if isinstance(meta.get("seconds"), (int, float)) and meta["seconds"] >= 0.1:
+        parts.append(seconds(meta["seconds"]))
+    if result.status == "ok" and code is None and not meta.get("diff"):
+        n = len(lines_of(result))
+        parts.append(f"{n} line{'s' if n != 1 else ''}" if n else "nothing")
+    return ", ".join(p for p in parts if p)
+
+
+def retry_line(event: Retrying) -> str:
+    return f"{one_line(event.reason, 200)}; trying again in {seconds(event.wait)} ({event.attempt} of {event.attempts})"
+
+
+def usage_line(usage: Usage, took: float) -> str:
+    """What a turn cost: time, tokens, money where it is known."""
+    parts = [seconds(took)]
+    if usage.input is not None:
+        cached = f" ({count(usage.cached)} cached)" if usage.cached else ""
+        parts.append(f"{count(usage.input)} tokens in{cached}, {count(usage.output or 0)} out")
+    if usage.cost is not None:
+        parts.append(money(usage.cost))
+    return " · ".join(parts)
+
+
+def end_line(event: TurnEnded) -> tuple[str, str]:
+    """(role, words) for the end of a turn; no words where all went well."""
+    message = plain(event.message).strip()
+    if event.reason == "done":
+        return "dim", ""
+    if event.reason == "interrupted":
+        return "warn", "Stopped. Everything so far is kept; type to go on."
+    if event.reason == "error":
+        return "error", f"The model failed: {message}" if message else "The model failed."
+    if event.reason == "limit":
+        return "warn", f"Stopped at a limit: {message}" if message else "Stopped at a limit."
+    return "warn", message or f"Ended: {event.reason}."
+
+
+def call_title(call: ToolCall) -> str:
+    """A heading for a call nobody gave a title: its name and its first argument."""
+    try:
+        first = next((str(v) for v in call.args.values() if isinstance(v, (str, int))), "")
+    except ValueError:
+        first = ""
+    return one_line(f"{call.name} {first}", 100)
