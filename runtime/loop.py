@@ -7,7 +7,7 @@ event tells is already on disk.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 
 from runtime.answers import continuation, part_of, partial_answer
@@ -27,7 +27,7 @@ from transcripts.log import LogWriteError
 from transcripts.records import TurnEnd, User
 
 
-async def run_turn(crew: Crew, prompt: User) -> AsyncIterator[Event]:
+async def run_turn(crew: Crew, prompt: User) -> AsyncGenerator[Event, None]:
     """One turn: from the person's message to an answer without calls. The last event is TurnEnded, unless the task is
     cancelled: then what came is kept, marked, and CancelledError goes on. Bugs raise."""
     turn = Turn()
@@ -115,8 +115,9 @@ async def _ask(crew: Crew, turn: Turn) -> AsyncIterator[Event | Answer]:
 
 def _view(crew: Crew, turn: Turn) -> ModelView:
     view = crew.engine.build_model_view()
+    view = replace(view, params={"max_tokens": turn.max_output}) if turn.max_output else view
     crew.engine.record_request(view, crew.model.name)
-    return replace(view, params={"max_tokens": turn.max_output}) if turn.max_output else view
+    return view
 
 
 async def _stream(crew: Crew, view: ModelView) -> AsyncIterator[Event | Answer]:
@@ -133,5 +134,9 @@ async def _stream(crew: Crew, view: ModelView) -> AsyncIterator[Event | Answer]:
 
 
 def _end(crew: Crew, turn: Turn, reason: str, message: str = "", kind: str = "") -> TurnEnded:
-    crew.engine.append(TurnEnd(reason, message, turn.steps))
+    """Writes the end of a turn down and tells it; where the disk takes no more, that is what is told."""
+    try:
+        crew.engine.append(TurnEnd(reason, message, turn.steps))
+    except LogWriteError as error:
+        reason, message, kind = "error", str(error), "log"
     return TurnEnded(reason, turn.text, message, kind, turn.steps, turn.usage, tuple(turn.denials))

@@ -26,7 +26,7 @@ from runtime.context.projection import Patch, ProjectionBuilder, View, canonical
 from runtime.context.recall import Recall
 from runtime.model import Answer, Model, ModelError, ModelView
 from transcripts.log import Entry, LogWriteError, TranscriptLog
-from transcripts.records import Assistant, Checkpoint, Record, Request, ToolResult, Unfold, Usage
+from transcripts.records import Assistant, Checkpoint, Record, Request, ToolResult, Unfold, Usage, User
 
 _PATIENCE = 2
 """Summaries that may fail one after the other before folds stop asking for them."""
@@ -83,12 +83,13 @@ class ContextEngine:
     # -- the log ----------------------------------------------------------------------------------------------------
 
     def append(self, record: Record) -> Entry:
-        """Makes a record durable, then lets it count. Raises LogWriteError; nothing has happened then, but an answer
-        or a result is kept and written as soon as it can be."""
+        """Makes a record durable, then lets it count. Raises LogWriteError; nothing has happened then, but an answer,
+        a result or a line typed meanwhile is kept and written as soon as it can be."""
         try:
             entry = self.log.append(record)
         except LogWriteError:
-            if isinstance(record, (Assistant, ToolResult)) and record not in self._owed:
+            steered = isinstance(record, User) and record.source == "steered"
+            if (steered or isinstance(record, (Assistant, ToolResult))) and record not in self._owed:
                 self._owed.append(record)
             raise
         self._take(entry)
@@ -152,13 +153,16 @@ class ContextEngine:
             checkpoint=self._patch.checkpoint.id if self._patch.checkpoint else "",
         )
 
-    def record_request(self, view: ModelView, model: str, purpose: str = "step") -> Entry:
-        """Notes what is about to be sent, so that it can be rebuilt and compared."""
+    def record_request(
+        self, view: ModelView, model: str, purpose: str = "step", words: str = "", head: int = 0
+    ) -> Entry:
+        """Notes what is about to be sent, so that it can be rebuilt and compared. One that is no step shows the first
+        `head` messages of the view with `words` behind them."""
         units = round(self._current().units + self._fixed_units, 1)
         return self.append(
             Request(
                 view.sha, self._system_id, self._tools_id, model, view.estimate, purpose, len(view.messages), units,
-                view.checkpoint,
+                view.checkpoint, words, head, dict(view.params),
             )
         )  # fmt: skip
 
@@ -287,13 +291,14 @@ class ContextEngine:
 
     async def _ask_for_notes(self, model: Model, words: str) -> str:
         most = max(256, self.window // 20)
-        view = _notes_view(self._current(), words, self._room(most))
+        head = _head_that_fits(self._current(), self._room(most))
+        view = notes_view(self._current(), words, head)
         request = ModelView(
             system=self.system, messages=tuple(view.messages), tools=self.specs, sha=view.sha(self._fixed),
             estimate=self.estimator.tokens(view.units + self._fixed_units),
             params={"max_tokens": most, "tool_choice": "none"},
         )  # fmt: skip
-        self.record_request(request, model.name, "summary")
+        self.record_request(request, model.name, "summary", words, head)
         answer = None
         async for event in model.stream(request):
             answer = event if isinstance(event, Answer) else answer
@@ -343,18 +348,21 @@ class ContextEngine:
         )  # fmt: skip
 
 
-def _notes_view(current: View, words: str, room: float) -> View:
-    """The view as it stands with the instruction at its end; where that would not fit, its longest head that does."""
+def notes_view(current: View, words: str, head: int) -> View:
+    """The first `head` messages of a view with an instruction behind them."""
     view = current.copy()
-    if view.units > room:
+    if head < len(current.messages):
         view = View(current.estimator)
-        for message in _head_that_fits(current, room):
+        for message in current.messages[:head]:
             view.add(message)
     view.add({"role": "user", "content": words})
     return view
 
 
-def _head_that_fits(current: View, room: float) -> list[dict[str, Any]]:
+def _head_that_fits(current: View, room: float) -> int:
+    """How many messages of a view fit into that many units, no call parted from its results."""
+    if current.units <= room:
+        return len(current.messages)
     probe = View(current.estimator)
     cut = 0
     for n, message in enumerate(current.messages):
@@ -362,8 +370,8 @@ def _head_that_fits(current: View, room: float) -> list[dict[str, Any]]:
             cut = n
         probe.add(message)
         if probe.units > room:
-            return current.messages[:cut]
-    return current.messages
+            return cut
+    return len(current.messages)
 
 
 def _usable(message: Assistant, most: int) -> str:
