@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from agent.settings import Settings
 from agent.version import VERSION
 from runtime.context.engine import ContextReport
 from runtime.crew import Crew, Limits, Permit, total
-from runtime.events import Compacted, CompactFailed, Compacting, Event, TurnEnded
+from runtime.events import AnswerRecorded, Compacted, CompactFailed, Compacting, Event, TurnEnded
 from runtime.folding import fold_line
 from runtime.loop import run_turn
 from runtime.model import Model
@@ -53,6 +53,7 @@ class Session:
         self._lines: list[str] = []
         self._task: asyncio.Task[Any] | None = None
         self._interrupting = False
+        self._answered = False
         self._make_parts()
 
     def _make_parts(self) -> None:
@@ -132,16 +133,20 @@ class Session:
             self._task = None
             await turn.aclose()
 
-    async def _next(self, turn: AsyncIterator[Event]) -> Event | None:
-        """The turn's next event. An interrupt that came between two events is obeyed where the turn next waits."""
+    async def _next(self, turn: AsyncGenerator[Event, None]) -> Event | None:
+        """The turn's next event. An interrupt that came between two events is obeyed before any call begins, else
+        where the turn next waits."""
         self._task = task = asyncio.current_task()
         assert task is not None
+        if self._interrupting and self._answered:
+            await turn.athrow(asyncio.CancelledError())
         late = asyncio.get_running_loop().call_soon(task.cancel) if self._interrupting else None
         try:
             event = await anext(turn, None)
         finally:
             if late is not None:
                 late.cancel()
+        self._answered = isinstance(event, AnswerRecorded)
         self._task = None
         return event
 
