@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from pathlib import Path
 
 _SECRET_NAMES = (
@@ -54,7 +53,6 @@ def within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-@lru_cache(maxsize=1)
 def home() -> str:
     """The person's home folder."""
     return real(os.path.expanduser("~"))

