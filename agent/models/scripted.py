@@ -21,7 +21,7 @@ from transcripts.records import Assistant, ToolCall, Usage, clean
 
 Entry = Mapping[str, Any]
 Step = Entry | str | ModelError | Answer | Callable[[ModelView], Any]
-"""One step of a script: an entry as in a file, a text, an error, a whole answer, or what makes one of these of a view."""
+"""One step: an entry as in a file, a text, an error, a whole answer, or what makes one of these of a view."""
 
 WINDOW = 128_000
 PIECE = 24
@@ -59,8 +59,8 @@ def read_script(path: Path) -> tuple[dict[str, Any], list[Step]]:
 class Scripted:
     """Plays `steps`, one a request. `views` are the views it was shown, oldest first; `position` the next step.
 
-    `start` answers count as given: the script goes on behind the one of that number, errors before it are behind it too.
-    After the last step every request gets the text of `end`.
+    `start` answers count as given: the script goes on behind the one of that number, errors before it are done with.
+    After the last step every request gets the text of `end`; a request for notes (a fold) gets `notes`.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Scripted:
         enforced = self._too_long(view)
         if enforced is not None:
             raise enforced
-        step = self._next()
+        step = self._notes() if view.params.get("tool_choice") == "none" else self._next()
         if callable(step) and not isinstance(step, Mapping):
             step = step(view)
         if isinstance(step, ModelError):
@@ -122,6 +122,11 @@ class Scripted:
         step = self._steps[self.position] if self.position < len(self._steps) else self._head.get("end", END)
         self.position += 1
         return step
+
+    def _notes(self) -> Step:
+        """The answer to a request for notes: the setting `notes`, an empty one without it. No step is used up, so that
+        a fold never shifts a script."""
+        return self._head.get("notes", "")
 
     def _too_long(self, view: ModelView) -> ModelError | None:
         """With `enforce` in the settings the script's server refuses what is over it, and no step is used up."""

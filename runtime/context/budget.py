@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+GOAL_SHARE = 0.6
+"""A fold works towards this part of what can leave, so that it frees well over the quarter that counts as progress."""
+
+
 @dataclass(frozen=True)
 class ContextSettings:
     """Everything a person can set about folding. Sizes are tokens unless the name says otherwise.
@@ -63,6 +67,12 @@ class ContextBudgetPolicy:
     def target(self) -> int:
         """A fold lands at or under this many tokens: half of the window, so that the next one is far away."""
         return self.window // 2
+
+    def goal(self, before: int, floor: int) -> int:
+        """What a fold of a request of `before` tokens works towards: the target, or, where system and tools (`floor`)
+        take most of that, a third of what they leave under the trigger. Always clearly less than before."""
+        reachable = max(self.target, floor + (self.trigger - floor) // 3)
+        return min(reachable, floor + int((before - floor) * GOAL_SHARE))
 
     @property
     def share(self) -> int:

@@ -16,7 +16,7 @@ from transcripts.log import Entry
 from transcripts.records import Checkpoint
 
 LEAST_SHRINK = 0.25
-"""A fold that frees less than this part of the view is no progress: it would come again after a few steps."""
+"""A fold that frees less than this part of what can leave is no progress: it would come again after a few steps."""
 
 STATE_SHARE = 0.05
 """Part of the window that the state block may fill; half of what a draft holds free for the preface."""
@@ -67,7 +67,7 @@ class ContextCompactor:
         floor = {"system and tools": fixed, "what has to stay": after - fixed}
         if after > draft.goal:
             return CompactOutcome(None, f"it cannot be brought under {draft.goal:,} tokens (best: {after:,})", floor)
-        if after > before * (1 - LEAST_SHRINK):
+        if after - fixed > (before - fixed) * (1 - LEAST_SHRINK):
             return CompactOutcome(None, f"it would free too little ({before:,} to {after:,} tokens)", floor)
         return CompactOutcome(replace(checkpoint, tokens_after=after), "folded", floor)
 

@@ -256,7 +256,7 @@ class ContextEngine:
     async def plan(self, model: Model | None, *, cause: str = "asked", focus: str = "") -> CompactOutcome:
         """The fold that `compact` would commit, without committing it."""
         before = self.estimate()
-        goal = min(self.policy.target, int(before * 0.6))
+        goal = self.policy.goal(before, self.floor())
         asks = model is not None and self.settings.summarise and self._summary_failures < _PATIENCE
         draft = Draft(
             messages=self.history.messages,
