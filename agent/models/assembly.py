@@ -9,7 +9,7 @@ from typing import Any
 from agent.models.slots import CallSlots
 from agent.models.thinking import ThinkingSplitter
 from runtime.errors import classify_model_error
-from runtime.events import ReasoningDelta, TextDelta, ToolCallDelta
+from runtime.events import ReasoningDelta, TextDelta, ToolCallDelta, Waiting
 from runtime.model import ModelError, ModelErrorKind
 from transcripts.records import Assistant, clean
 
@@ -37,6 +37,8 @@ FAILED = {
 }
 """Finish reasons that are errors in other words (OpenRouter, z.ai, DeepSeek, SGLang)."""
 
+Delta = TextDelta | ReasoningDelta | ToolCallDelta | Waiting
+
 NOT_RUN = {
     "length": "This call was not run: the answer reached the output limit. Say less in one answer.",
     "content_filter": "This call was not run: the provider's content filter ended the answer.",
@@ -63,11 +65,12 @@ class Assembly:
         self._slots = CallSlots(self.taken)
         self._splitter = ThinkingSplitter(self.already_thinking)
 
-    def feed(self, chunk: Mapping[str, Any]) -> Iterator[TextDelta | ReasoningDelta | ToolCallDelta]:
+    def feed(self, chunk: Mapping[str, Any]) -> Iterator[Delta]:
         """Takes one chunk in; yields what is to be shown. Raises ModelError where the chunk carries an error."""
         if chunk.get("error"):
             raise self.failed(classify_model_error(_status(chunk["error"]), body=chunk["error"]))
         self._note_usage(chunk)
+        yield from _progress(chunk.get("prompt_progress"))
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, Mapping):
@@ -149,7 +152,7 @@ class Assembly:
             read = (timings.get("prompt_n") or 0) + (timings.get("cache_n") or 0)
             self.usage = {"prompt_tokens": read, "completion_tokens": timings.get("predicted_n")}
 
-    def _delta(self, delta: Mapping[str, Any]) -> Iterator[TextDelta | ReasoningDelta | ToolCallDelta]:
+    def _delta(self, delta: Mapping[str, Any]) -> Iterator[Delta]:
         thought = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thought, str) and thought:
             self.reasoning.append(thought)
@@ -191,6 +194,14 @@ class Assembly:
             if piece:
                 (self.reasoning if thinking else self.text).append(piece)
                 yield ReasoningDelta(clean(piece)) if thinking else TextDelta(clean(piece))
+
+
+def _progress(progress: Any) -> Iterator[Waiting]:
+    """llama.cpp tells how far it has read the prompt, where it was asked to."""
+    if isinstance(progress, Mapping):
+        done, total = progress.get("processed"), progress.get("total")
+        if isinstance(done, int) and isinstance(total, int) and done < total:
+            yield Waiting("reading the prompt", done, total)
 
 
 def _status(error: Any) -> int | None:

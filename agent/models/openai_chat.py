@@ -8,17 +8,21 @@ first request is made (it costs about half a second), in a thread.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
 from agent.models import wire
-from agent.models.assembly import Assembly
+from agent.models.assembly import Assembly, Delta
 from agent.models.base import ModelOptions, config_error, usage_of
 from agent.models.connection import Connection, Response
+from agent.models.curtain import Curtain
 from agent.models.sse import ChunkReader
+from agent.models.text_calls import lift_calls
 from agent.models.windows import Window
+from runtime.events import TextDelta, ToolCallDelta
 from runtime.model import Answer, ModelError, ModelErrorKind, ModelEvent, ModelView
+from transcripts.records import Assistant
 
 DEFAULT_URL = "https://api.openai.com/v1"
 GRACE = 3.0
@@ -86,25 +90,46 @@ class OpenAIChat:
                 if self._habits is habits or error.partial is not None:
                     raise
 
-    async def _once(self, view: ModelView, habits: wire.Habits) -> AsyncIterator[ModelEvent]:
+    async def _once(self, view: ModelView, habits: wire.Habits) -> AsyncGenerator[ModelEvent]:
         started = time.monotonic()
         assembly = Assembly(self.name, self._taken or set())
-        reader = ChunkReader()
+        reader, curtain = ChunkReader(), Curtain(loose=habits.tool_protocol == "text")
         body = wire.body(self.model, view, self.options, habits)
         try:
             async with self.connection.open(_open, body) as response:
                 while data := await _more(response, assembly, reader):
                     for chunk in reader.feed(data):
-                        for event in assembly.feed(chunk):
+                        for event in _behind(curtain, assembly.feed(chunk)):
                             yield event
             for chunk in reader.close():
-                for event in assembly.feed(chunk):
+                for event in _behind(curtain, assembly.feed(chunk)):
                     yield event
-            for event in assembly.end(reader.done):
+            for event in _behind(curtain, assembly.end(reader.done)):
                 yield event
-            yield Answer(assembly.answer(), usage_of(assembly.usage, self.name, started))
+            message = _with_calls(assembly.answer(), view, habits)
+            rest = curtain.close()
+            if rest and not message.calls:
+                yield TextDelta(rest)
+            yield Answer(message, usage_of(assembly.usage, self.name, started))
         except ModelError as error:
             raise assembly.failed(error) from error.__cause__
+
+
+def _behind(curtain: Curtain, events: Iterable[Delta]) -> Iterator[Delta]:
+    """The events, text that may be a call held back; how long it has grown is told instead."""
+    for event in events:
+        if not isinstance(event, TextDelta):
+            yield event
+            continue
+        if shown := curtain.feed(event.text):
+            yield TextDelta(shown)
+        if curtain.held:
+            yield ToolCallDelta("", len(curtain.held))
+
+
+def _with_calls(message: Assistant, view: ModelView, habits: wire.Habits) -> Assistant:
+    names = [t["function"]["name"] for t in view.tools]
+    return lift_calls(message, names, loose=habits.tool_protocol == "text")
 
 
 async def _more(response: Response, assembly: Assembly, reader: ChunkReader) -> bytes:

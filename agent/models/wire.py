@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.models.base import ModelOptions
+from agent.models.text_protocol import as_text, with_tools
 from runtime.model import ModelError, ModelErrorKind, ModelView
 
 K = ModelErrorKind
@@ -15,11 +16,13 @@ K = ModelErrorKind
 
 @dataclass(frozen=True)
 class Habits:
-    """How this server wants to be asked; learned from its refusals. `without`: fields it does not know."""
+    """How this server wants to be asked; learned from its refusals. `without`: fields it does not know; `gives_back`:
+    fields of an answer that it wants to see again (reasoning_content)."""
 
     tool_protocol: str = "native"
     output_field: str = "max_tokens"
     without: frozenset[str] = frozenset()
+    gives_back: frozenset[str] = frozenset()
 
 
 OPTIONAL = ("stream_options", "temperature", "tool_choice", "reasoning_effort", "prompt_cache_key", "return_progress")
@@ -42,14 +45,25 @@ def body(model: str, view: ModelView, options: ModelOptions, habits: Habits) -> 
     else:
         params.pop("tool_choice", None)
     out.update({k: v for k, v in params.items() if v is not None})
-    out["messages"] = messages(view)
+    out["messages"] = messages(view, habits)
     return {"model": model, **{k: v for k, v in out.items() if k not in habits.without}}
 
 
-def messages(view: ModelView) -> list[Mapping[str, Any]]:
+def messages(view: ModelView, habits: Habits) -> list[Mapping[str, Any]]:
     """System prompt and messages as they go out."""
-    system = [{"role": "system", "content": view.system}] if view.system else []
-    return [*system, *view.messages]
+    if habits.tool_protocol == "text":
+        system, shown = with_tools(view.system, view.tools), as_text(view.messages)
+    else:
+        system, shown = view.system, (m if m.keys() <= _KNOWN else _known(m, habits) for m in view.messages)
+    return [*([{"role": "system", "content": system}] if system else []), *shown]
+
+
+_KNOWN = frozenset(("role", "content", "tool_calls", "tool_call_id", "name"))
+
+
+def _known(message: Mapping[str, Any], habits: Habits) -> Mapping[str, Any]:
+    """A message without what another provider wanted back."""
+    return {k: v for k, v in message.items() if k in _KNOWN or k in habits.gives_back}
 
 
 def adapt(habits: Habits, error: ModelError) -> Habits:
@@ -59,10 +73,20 @@ def adapt(habits: Habits, error: ModelError) -> Habits:
     text = error.message.lower()
     if "max_completion_tokens" in text and habits.output_field == "max_tokens" and "max_tokens" in text:
         return replace(habits, output_field="max_completion_tokens")
+    if habits.tool_protocol == "native" and _NO_TOOLS.search(text):
+        return replace(habits, tool_protocol="text")
     if error.kind not in (K.UNKNOWN, K.MALFORMED_HISTORY, K.NOT_FOUND, K.SERVER, K.CONFIG):
         return habits
     named = next((f for f in OPTIONAL if _refuses(text, f) and f not in habits.without), "")
     return replace(habits, without=habits.without | {named}) if named else habits
+
+
+_NO_TOOLS = re.compile(
+    r"(does not|doesn't|not|cannot|no) support\w* .{0,30}(tools?|function)"
+    r"|(tools?|function calling) .{0,40}not (supported|available)"
+    r"|no endpoints found that support tool|auto tool choice requires"
+)
+"""A server or model that has no native tool calls says so at the first request (Ollama, OpenRouter, vLLM)."""
 
 
 def _refuses(text: str, field: str) -> bool:

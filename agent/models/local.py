@@ -1,0 +1,238 @@
+"""The model that is always there: a small coder that runs on this machine, without a key and without a network.
+
+xllamacpp serves it on a loopback port (llama_child.py), and openai_chat talks to it like to any other server. It writes
+calls as text, so it is asked in the text protocol. It is good for small, clear jobs: one file, one function, one command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import secrets
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agent.models.base import ModelOptions, config_error
+from agent.models.openai_chat import OpenAIChat
+from agent.models.weights import Fetch, Stopped, find_weights
+from runtime.events import Waiting
+from runtime.model import ModelError, ModelErrorKind, ModelEvent, ModelView
+
+WINDOW = 8192
+"""Tokens; reading a full window takes about a minute and a half on two cores, and its cache 230 MB."""
+OUTPUT = 1536
+"""Tokens of one answer at most: a small model that has lost its way would write until the window is full."""
+BATCH = 256
+"""Tokens read at once: how often it can say how far it has come, and be stopped."""
+TEMPERATURE = 0.2
+LOADING = 120.0
+"""Seconds the weights may take to load from a slow disk."""
+CHILD = Path(__file__).with_name("llama_child.py")
+
+
+def create(name: str, options: ModelOptions) -> Local:
+    """The local model; `name` may be the path of another GGUF file. `extra` of the options: weights (path of a GGUF, as
+    REFOLD_LOCAL_MODEL), threads, batch. Raises ModelError CONFIG where the extra is not installed or a named file is
+    not there."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise config_error("The local model needs xllamacpp: install refold with its extra, refold[local].")
+    named = name or str(options.extra.get("weights") or os.environ.get("REFOLD_LOCAL_MODEL", ""))
+    find_weights(options.home / "models", named)
+    return Local(options, named)
+
+
+class Local:
+    """The built-in model. It starts with the first request, or with `prepare` while the person is typing."""
+
+    def __init__(self, options: ModelOptions, named: str = "") -> None:
+        self.name = "local" if not named else f"local:{Path(named).name}"
+        self.window_tokens = options.window or WINDOW
+        self._options = options
+        self._named = named
+        self._inner: OpenAIChat | None = None
+        self._child: asyncio.subprocess.Process | None = None
+        self._starting: asyncio.Lock | None = None
+
+    @property
+    def window(self) -> int:
+        """The window in tokens: what the model is started with."""
+        return self._inner.window if self._inner else self.window_tokens
+
+    @property
+    def window_source(self) -> str:
+        """set, or default; learned once an error has named another."""
+        found = self._inner.window_source if self._inner else "set"
+        return found if found == "learned" or self._options.window else "default"
+
+    def learn_window(self, tokens: int) -> None:
+        """Takes a window that an error named."""
+        if self._inner:
+            self._inner.learn_window(tokens)
+
+    async def prepare(self) -> None:
+        """Starts the model if its weights are here. What fails is told by the first request."""
+        with suppress(ModelError):
+            if find_weights(self._folder, self._named) is not None:
+                async with aclosing(self._start()) as events:
+                    async for _ in events:
+                        pass
+
+    async def close(self) -> None:
+        """Ends the model's process."""
+        inner, self._inner = self._inner, None
+        child, self._child = self._child, None
+        if inner is not None:
+            await inner.close()
+        if child is not None:
+            await _end(child)
+
+    async def stream(self, view: ModelView) -> AsyncIterator[ModelEvent]:
+        """Streams the answer to one view; what it does until then comes as Waiting events."""
+        async with aclosing(self._start()) as waiting:
+            async for event in waiting:
+                yield event
+        assert self._inner is not None
+        params = {"max_tokens": min(OUTPUT, self.window // 4), **view.params}
+        try:
+            async with aclosing(self._inner.stream(replace(view, params=params))) as events:
+                async for event in events:
+                    yield event
+        except ModelError as error:
+            raise await self._explained(error) from error
+
+    @property
+    def _folder(self) -> Path:
+        return self._options.home / "models"
+
+    async def _explained(self, error: ModelError) -> ModelError:
+        """A server that died is started again by the retry."""
+        if error.kind is ModelErrorKind.NETWORK and self._child is not None and self._child.returncode is not None:
+            code = self._child.returncode
+            await self.close()
+            return ModelError(
+                ModelErrorKind.NETWORK, f"The local model's process ended (code {code}).", partial=error.partial
+            )
+        return error
+
+    async def _start(self) -> AsyncGenerator[Waiting]:
+        self._starting = self._starting or asyncio.Lock()
+        async with self._starting:
+            if self._inner is not None:
+                return
+            path = find_weights(self._folder, self._named)
+            if path is None:
+                async with aclosing(fetched(self._folder)) as events:
+                    async for event in events:
+                        yield event
+                path = find_weights(self._folder)
+            yield Waiting("loading the model")
+            await self._serve(path)
+
+    async def _serve(self, path: Path | None) -> None:
+        key = secrets.token_hex(16)
+        settings = {
+            "path": str(path),
+            "alias": "local",
+            "n_ctx": self.window_tokens,
+            "batch": int(self._options.extra.get("batch", BATCH)),
+            "threads": int(self._options.extra.get("threads", threads())),
+            "key": key,
+        }
+        self._child = await _spawn(settings, self._folder)
+        try:
+            url = await _address(self._child)
+        except BaseException:
+            child, self._child = self._child, None
+            await _end(child)
+            raise
+        self._inner = self._client(url, key)
+
+    def _client(self, url: str, key: str) -> OpenAIChat:
+        extra = {
+            "label": "local",
+            "tool_protocol": "text",
+            "body": {"cache_prompt": True, "return_progress": True},
+        }
+        options = replace(
+            self._options,
+            api_key=key,
+            base_url=f"{url}/v1",
+            window=self.window_tokens,
+            temperature=TEMPERATURE if self._options.temperature is None else self._options.temperature,
+            extra=extra,
+        )
+        inner = OpenAIChat("local", options)
+        inner.name = self.name
+        return inner
+
+
+def threads() -> int:
+    """Threads to run on: every core up to eight, but one of them where the machine is busy already, for llama.cpp's
+    threads wait for each other and two that have to share a core are ten times slower than one."""
+    cores = os.cpu_count() or 2
+    busy = hasattr(os, "getloadavg") and os.getloadavg()[0] > cores
+    return max(1, min(8, cores // 2 if busy else cores))
+
+
+async def fetched(folder: Path, fetch: Fetch | None = None) -> AsyncGenerator[Waiting]:
+    """Fetches the weights in a thread; yields how far it has come. Raises ModelError CONFIG."""
+    loop, queue = asyncio.get_running_loop(), asyncio.Queue[Waiting | None]()
+    fetch = fetch or Fetch(folder)
+    fetch.progress = lambda what, done, total: _tell(loop, queue, Waiting(what, done, total))
+    task = asyncio.create_task(asyncio.to_thread(fetch.run))
+    task.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (event := await queue.get()) is not None:
+            yield event
+        await task
+    finally:
+        fetch.stop.set()
+        with suppress(Stopped, ModelError, asyncio.CancelledError):
+            await asyncio.shield(task)
+
+
+def _tell(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[Waiting | None], event: Waiting) -> None:
+    with suppress(RuntimeError):  # the loop may have ended
+        loop.call_soon_threadsafe(queue.put_nowait, event)
+
+
+async def _spawn(settings: dict[str, Any], folder: Path) -> asyncio.subprocess.Process:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "local.log").open("wb") as log:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            str(CHILD),
+            json.dumps(settings),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+            cwd=folder,
+            start_new_session=True,
+        )
+
+
+async def _address(child: asyncio.subprocess.Process) -> str:
+    assert child.stdout is not None
+    try:
+        async with asyncio.timeout(LOADING):
+            line = await child.stdout.readline()
+    except TimeoutError as error:
+        raise ModelError(ModelErrorKind.TIMEOUT, f"The local model did not load within {LOADING:g} seconds.") from error
+    said = json.loads(line) if line.strip() else {"error": f"its process ended with code {await child.wait()}"}
+    if "url" not in said:
+        raise config_error(f"The local model could not be started: {said['error']}")
+    return said["url"]
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    if child.returncode is None:
+        with suppress(ProcessLookupError):
+            child.kill()
+        await child.wait()
