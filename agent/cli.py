@@ -115,7 +115,7 @@ COMMANDS = (
     Command(
         "chat",
         "Talk with the agent (what `refold` alone does)",
-        "agent.cli_session:chat",
+        "agent.cli_chat:chat",
         SESSION + ONE_SHOT,
         (PROMPT,),
         hidden=True,

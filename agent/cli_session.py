@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import json
 import os
-import sys
 import traceback
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-from agent import cli
 from agent.checks import load_schema
+from agent.cli_settings import open_settings, resumes
 from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
 from agent.guard import Limits
 from agent.headless import Order, failed, run_prompts, silence_stdout
@@ -22,7 +20,7 @@ from agent.outcome import Outcome
 from agent.output import Output, Progress, make_output
 from agent.pipes import OutputClosed
 from agent.session import Session, SessionError
-from agent.settings import NAMES, Settings, SettingsError
+from agent.settings import Settings, SettingsError
 from agent.stdin import decoded, ensure_standard_streams, piped_text
 from runtime.model import ModelError
 from transcripts.catalog import NotFound, find_session
@@ -85,47 +83,7 @@ def _one_shot(values: Values, output: Output, progress: Progress) -> Outcome:
         return outcome
 
 
-# -- settings and session, also for the chat ------------------------------------------------------------------------
-
-
-def open_settings(values: Values) -> tuple[Settings, Path]:
-    """(settings, folder to work in). Raises SettingsError, Stop."""
-    cwd = Path(values["cd"] or ".").expanduser().resolve()
-    if not cwd.is_dir():
-        raise Stop(Exit.USAGE, f"there is no folder {values['cd']}")
-    flags: Values = {**_pairs(values["set"]), **cli.settings_flags(values)}
-    if values["yolo"]:
-        if flags.get("permission_mode", "yolo") != "yolo":
-            raise Stop(Exit.USAGE, "--yolo and --permission-mode contradict each other")
-        flags["permission_mode"] = "yolo"
-    if values["max_turns"] is not None and values["max_turns"] < 1:
-        raise Stop(Exit.USAGE, "--max-turns must be at least 1")
-    folders = tuple(Path(d).expanduser().resolve() for d in values["add_dir"])
-    if missing := [d for d in folders if not d.is_dir()]:
-        raise Stop(Exit.USAGE, f"there is no folder {missing[0]}")
-    flags |= {
-        "add_dirs": folders,
-        "allow": tuple(values["allow"]),
-        "deny": tuple(values["deny"]),
-        "bare": values["bare"],
-    }
-    return Settings.load(flags, os.environ, cwd), cwd
-
-
-def _pairs(given: list[str]) -> Values:
-    out: Values = {}
-    for pair in given:
-        name, equals, value = pair.partition("=")
-        name = name.strip().lower().replace("-", "_").removeprefix("refold_")
-        if not equals or name not in NAMES:
-            raise Stop(Exit.USAGE, f"--set takes NAME=VALUE; names: {', '.join(NAMES)}")
-        out[name] = value
-    return out
-
-
-def resumes(values: Values) -> bool:
-    """Whether an old session is asked for."""
-    return bool(values["continue_"] or values["resume"])
+# -- the session, also for the chat ---------------------------------------------------------------------------------
 
 
 def open_session(values: Values, settings: Settings, cwd: Path, **faces: Any) -> Session:
@@ -234,9 +192,11 @@ def _order(values: Values) -> Order:
 # -- the chat -------------------------------------------------------------------------------------------------------
 
 
-def chat(values: Values) -> int:
-    """The chat; with --print, or where there is no terminal, one task."""
-    if values["print"] or not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
-        return run(values)
-    # The screen costs a tenth of a second to import, which a task without one does not pay.
-    return importlib.import_module("agent.cli_chat").chat(values)
+def first_session(values: Values, settings: Settings, cwd: Path) -> Session:
+    """The session a chat begins with. Raises Stop for whatever the person must know instead."""
+    try:
+        return open_session(values, settings, cwd)
+    except SessionError as error:
+        raise Stop(Exit.USAGE, str(error)) from error
+    except ModelError as error:
+        raise Stop(failed(error).code, error.message) from error

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from agent.terminal.clean import one_line, plain
-from agent.terminal.paper import Fragments
+from agent.terminal.fragments import Fragments
 from agent.terminal.words import count, seconds
 
 _WHEEL = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -1,85 +1,128 @@
-"""The chat from start to end: theme, screen, session, signals, the word of parting."""
+"""The chat from start to end, in two steps: a prompt that takes keys, and then everything behind it.
+
+The screen is there before the session: importing the engine, the renderer and the provider takes longer than a person
+is willing to wait, and less long than they type.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from agent.session import Session
+from agent.exits import Stop
 from agent.settings import Settings
-from agent.terminal.chat import Chat
 from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
-from agent.terminal.keys import know_more_keys
+from agent.terminal.keys import bindings, know_more_keys
 from agent.terminal.theme import Theme, choose_theme
 from agent.version import VERSION
 
-Opener = Callable[..., Session]
-"""Starts a session: (resume, fork, name) -> Session. Raises SessionError, ModelError."""
+BEHIND = "agent.terminal.chat"
+"""The module of the second step; named, not imported, for importing it is what takes the time."""
+
+SWITCH = 0.001
+"""Seconds a thread that imports may hold the interpreter while keys wait (Python's own value is 0.005)."""
+
+Opener = Callable[..., Any]
+"""Opens a session: (resume, fork, name) -> agent.session.Session."""
 
 
-def chat(settings: Settings, session: Session, opener: Opener, *, prompt: str = "") -> int:
-    """Talks until the person leaves; returns the exit code. `session` is open; it (or the one that took its place) is
-    closed at the end. `prompt` is sent at once."""
-    return asyncio.run(_chat(settings, session, opener, prompt))
+def chat(settings: Settings, cwd: Path, first: Callable[[], Any], another: Opener, *, prompt: str = "") -> int:
+    """Talks until the person leaves; returns the exit code. `first` opens the session to begin with, `another` those
+    that are changed to. `prompt` is sent at once. Raises Stop where the first session cannot be opened."""
+    return asyncio.run(_Evening(settings, cwd, first, another, prompt).run())
 
 
-async def _chat(settings: Settings, session: Session, opener: Opener, prompt: str) -> int:
-    env = dict(os.environ)
-    theme = choose_theme(settings.theme, {}, env, sys.stdout.encoding or "ascii")
-    know_more_keys()
-    deck = Deck(theme, env, home=settings.home, cwd=session.cwd)
-    face = Chat(deck, settings, session, opener, env)
-    deck.screen.print_raw(greeting(session, settings, theme), gap=False)
-    loop = asyncio.get_running_loop()
-    for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129)):
-        loop.add_signal_handler(number, face.quit, code)
+class _Evening:
+    """One chat from the first frame to the word of parting."""
+
+    def __init__(self, settings: Settings, cwd: Path, first: Callable[[], Any], another: Opener, prompt: str) -> None:
+        self._settings = settings
+        self._first = first
+        self._another = another
+        self._prompt = prompt
+        self._env = dict(os.environ)
+        self._theme = choose_theme(settings.theme, {}, self._env, sys.stdout.encoding or "ascii")
+        self._deck = Deck(self._theme, self._env, home=settings.home, cwd=cwd)
+        self._cwd = cwd
+        self._chat: Any = None
+        self._stop: Stop | None = None
+
+    async def run(self) -> int:
+        know_more_keys()
+        screen = self._deck.screen
+        screen.build(self._deck.region.layout, bindings(self._deck))
+        screen.print_raw(greeting(self._settings, self._cwd, self._theme), gap=False)
+        loading: list[asyncio.Task[None]] = []
+        self._catch_signals()
+        try:
+            code = await screen.run(lambda: loading.append(asyncio.get_running_loop().create_task(self._load())))
+        finally:
+            for task in loading:
+                await asyncio.wait([task])
+            self._part()
+        if self._stop is not None:
+            raise self._stop
+        return code
+
+    async def _load(self) -> None:
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH)
+        try:
+            behind = await asyncio.to_thread(importlib.import_module, BEHIND)
+            session = await asyncio.to_thread(self._first)
+        except Stop as stop:
+            self._stop = stop
+            self._deck.screen.leave(int(stop.code))
+            return
+        finally:
+            sys.setswitchinterval(before)
+        self._chat = behind.Chat.begin(self._deck, self._settings, session, self._another, self._env, self._prompt)
+
+    def _catch_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._leave, 128 + number)
+
+    def _leave(self, code: int) -> None:
+        if self._chat is not None:
+            self._chat.quit(code)
+        else:
+            self._deck.screen.leave(code)
+
+    def _part(self) -> None:
+        if self._chat is None:
+            return
+        session = self._chat.talk.session
+        session.close()
+        if session.path is not None and len(session.engine.history):
+            _say(f"Go on with: refold --resume {session.name or session.id}\n")
+
+
+def _say(text: str) -> None:
+    """Writes to the terminal, if it is still there."""
     try:
-        return await deck.screen.run(lambda: _begin(face, prompt))
-    finally:
-        last = face.talk.session
-        last.close()
-        sys.stdout.write(parting(last))
+        sys.stdout.write(text)
         sys.stdout.flush()
+    except OSError:
+        pass
 
 
-def _begin(face: Chat, prompt: str) -> None:
-    """The first frame stands: now what takes time."""
-    face.show_session()
-    face.talk.beside(_prepare(face))
-    if prompt:
-        face.talk.say(prompt)
-
-
-async def _prepare(face: Chat) -> None:
-    prepare = getattr(face.talk.session.model, "prepare", None)
-    if prepare is not None:
-        await prepare()
-
-
-def greeting(session: Session, settings: Settings, theme: Theme) -> str:
+def greeting(settings: Settings, cwd: Path, theme: Theme) -> str:
     """Two lines: who talks here and where, and how to find one's way."""
-    bold, dim, off = ("\x1b[1m", "\x1b[90m", "\x1b[0m") if theme.color else ("\x1b[1m", "", "\x1b[0m")
-    where = one_line(_home_short(session.cwd), 60)
-    model = one_line(session.model.name, 60)
-    return (
-        f"{bold}refold{off} {dim}{VERSION} · {model} · {where}{off}\n{dim}/ commands · @ files · ! shell · /help{off}\n"
-    )
+    bold, dim, off = "\x1b[1m", "\x1b[90m" if theme.color else "", "\x1b[0m"
+    words = " · ".join(w for w in (VERSION, one_line(settings.model, 60), one_line(short_path(cwd), 60)) if w)
+    return f"{bold}refold{off} {dim}{words}{off}\n{dim}/ commands · @ files · ! shell · /help{off}\n"
 
 
-def parting(session: Session) -> str:
-    """How to go on another time; nothing where nothing was said."""
-    if session.path is None or not len(session.engine.history):
-        return ""
-    return f"Go on with: refold --resume {session.name or session.id}\n"
-
-
-def _home_short(path: Path) -> str:
-    try:
-        return f"~/{path.relative_to(Path.home())}".rstrip("/.")
-    except ValueError:
-        return str(path)
+def short_path(path: Path, env: Mapping[str, str] = os.environ) -> str:
+    """A path as people write it: ~ for the home folder."""
+    home = env.get("HOME", "")
+    text = str(path)
+    return "~" + text[len(home) :] if home and (text == home or text.startswith(home + "/")) else text

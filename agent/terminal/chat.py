@@ -17,6 +17,7 @@ from agent.terminal.deck import Deck
 from agent.terminal.dialogs import Option, Picker
 from agent.terminal.face import ChatFace
 from agent.terminal.files import FileIndex
+from agent.terminal.paper import Paper
 from agent.terminal.questions import Questions
 from agent.terminal.replay import replay
 from agent.terminal.status import Status
@@ -45,8 +46,29 @@ class Chat:
         deck.live.sign = self._sign
         deck.suggest.commands = self._matching
         deck.suggest.arguments = self._arguments
-        deck.screen.build(deck.region.layout, keys.bindings(self))
+        deck.screen.use_paper(Paper)
         self._adopt(session)
+
+    @classmethod
+    def begin(
+        cls, deck: Deck, settings: Settings, session: Session, opener: Opener, env: dict[str, str], prompt: str
+    ) -> Chat:
+        """Puts the chat on a deck that is on the screen already; what was typed and entered meanwhile is sent."""
+        entered = getattr(deck.hands, "entered", False)
+        chat = deck.hands = cls(deck, settings, session, opener, env)
+        chat.show_session()
+        chat.talk.beside(chat.prepare())
+        if prompt:
+            chat.talk.say(prompt)
+        if entered:
+            chat.enter()
+        return chat
+
+    async def prepare(self) -> None:
+        """What takes time before the first request is done while the person types."""
+        prepare = getattr(self.talk.session.model, "prepare", None)
+        if prepare is not None:
+            await prepare()
 
     # -- sessions ---------------------------------------------------------------------------------------------------
 

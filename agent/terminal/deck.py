@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
@@ -13,9 +13,9 @@ from prompt_toolkit.document import Document
 from agent.terminal.activity import Activity
 from agent.terminal.dialogs import Picker
 from agent.terminal.editor import Editor
+from agent.terminal.fragments import Fragments
 from agent.terminal.history import InputHistory
 from agent.terminal.pager import Pager
-from agent.terminal.paper import Fragments
 from agent.terminal.region import Live, Region
 from agent.terminal.screen import Screen
 from agent.terminal.suggest import Suggest
@@ -23,6 +23,25 @@ from agent.terminal.theme import Theme
 
 Commands = Callable[[str], Sequence[tuple[str, str, bool]]]
 Arguments = Callable[[str, str], Sequence[str]]
+
+
+class Hands(Protocol):
+    """Who acts on the keys."""
+
+    @property
+    def busy(self) -> bool: ...
+    def enter(self) -> None: ...
+    def queue(self) -> None: ...
+    def escape(self) -> None: ...
+    def control_c(self) -> None: ...
+    def control_d(self) -> None: ...
+    def up(self) -> None: ...
+    def next_mode(self) -> None: ...
+    def expand(self) -> None: ...
+    def search_history(self) -> None: ...
+    def edit_outside(self) -> None: ...
+    def paste_picture(self) -> None: ...
+    def redraw(self) -> None: ...
 
 
 class Deck:
@@ -36,6 +55,7 @@ class Deck:
         self.suggest = Suggest(lambda name: [], lambda name, words: [], lambda word: None)
         self.region = Region(self.live, self.editor, lambda: (self.screen.width, self.screen.rows))
         self.live.menu = self.suggest.rows
+        self.hands: Hands = Entrance(self)
         self._turns = asyncio.Lock()
         self._field: asyncio.Future[str | None] | None = None
         self._ticker: asyncio.Task[None] | None = None
@@ -109,6 +129,38 @@ class Deck:
         if self._ticker is not None:
             self._ticker.cancel()
             self._ticker = None
+
+
+class Entrance:
+    """The hands of a chat that is still being put together: what is typed stays in the input, Enter is remembered."""
+
+    busy = False
+
+    def __init__(self, deck: Deck) -> None:
+        self._deck = deck
+        self.entered = False
+
+    def enter(self) -> None:
+        self.entered = True
+
+    def control_c(self) -> None:
+        """Clears the input; on an empty one, leaves: there is nothing to lose yet."""
+        if self._deck.editor.text:
+            self._deck.editor.clear()
+        else:
+            self._deck.screen.leave(0)
+
+    def control_d(self) -> None:
+        if not self._deck.editor.text:
+            self._deck.screen.leave(0)
+
+    def up(self) -> None:
+        self._deck.editor.buffer.auto_up()
+
+    def nothing(self) -> None:
+        """What has to wait until there is a session."""
+
+    queue = escape = next_mode = expand = search_history = edit_outside = paste_picture = redraw = nothing
 
 
 async def _ticks(tick: Callable[[int], None]) -> None:

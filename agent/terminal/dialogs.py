@@ -11,7 +11,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from agent.terminal.clean import one_line
-from agent.terminal.paper import Fragments
+from agent.terminal.fragments import Fragments
 
 PAGE = 9
 """Options that are seen at once: as many as there are digits."""

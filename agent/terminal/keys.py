@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from prompt_toolkit.filters import Condition, emacs_insert_mode, vi_insert_mode
 from prompt_toolkit.input import ansi_escape_sequences
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from agent.terminal.deck import Deck
-
-
-class Hands(Protocol):
-    """Who acts on the keys."""
-
-    deck: Deck
-
-    @property
-    def busy(self) -> bool: ...
-    def enter(self) -> None: ...
-    def queue(self) -> None: ...
-    def escape(self) -> None: ...
-    def control_c(self) -> None: ...
-    def control_d(self) -> None: ...
-    def up(self) -> None: ...
-    def next_mode(self) -> None: ...
-    def expand(self) -> None: ...
-    def search_history(self) -> None: ...
-    def edit_outside(self) -> None: ...
-    def paste_picture(self) -> None: ...
-    def redraw(self) -> None: ...
 
 
 def know_more_keys() -> None:
@@ -43,39 +20,37 @@ def know_more_keys() -> None:
     known["\x1b[9;2u"] = known["\x1b[27;2;9~"] = Keys.BackTab
 
 
-def bindings(hands: Hands) -> KeyBindings:
+def bindings(deck: Deck) -> KeyBindings:
     """All bindings of the chat beside those of the questions."""
     keys = KeyBindings()
-    _sending(keys, hands)
-    _menu(keys, hands)
-    _letters(keys, hands)
-    _field(keys, hands)
-    _always(keys, hands)
+    _sending(keys, deck)
+    _menu(keys, deck)
+    _letters(keys, deck)
+    _field(keys, deck)
+    _always(keys, deck)
     return keys
 
 
-def _sending(keys: KeyBindings, hands: Hands) -> None:
-    deck = hands.deck
+def _sending(keys: KeyBindings, deck: Deck) -> None:
     typing = Condition(lambda: not deck.asking)
     insert = typing & (emacs_insert_mode | vi_insert_mode)
     plain = typing & Condition(lambda: not deck.suggest.items)
-    working = Condition(lambda: hands.busy)
+    working = Condition(lambda: deck.hands.busy)
     newline = lambda e: deck.editor.buffer.insert_text("\n")  # noqa: E731
-    keys.add("enter", filter=typing)(lambda e: hands.enter())
+    keys.add("enter", filter=typing)(lambda e: deck.hands.enter())
     keys.add("c-j", filter=insert)(newline)
     keys.add("escape", "enter", filter=insert & ~working)(newline)
-    keys.add("escape", "enter", filter=typing & working)(lambda e: hands.queue())
-    keys.add("tab", filter=plain & working)(lambda e: hands.queue())
+    keys.add("escape", "enter", filter=typing & working)(lambda e: deck.hands.queue())
+    keys.add("tab", filter=plain & working)(lambda e: deck.hands.queue())
     keys.add("tab", filter=plain & ~working)(lambda e: None)
-    keys.add("up", filter=plain)(lambda e: hands.up())
+    keys.add("up", filter=plain)(lambda e: deck.hands.up())
     keys.add("down", filter=plain)(lambda e: deck.editor.buffer.auto_down())
-    keys.add("escape", filter=typing)(lambda e: hands.escape())
-    keys.add("s-tab", filter=typing)(lambda e: hands.next_mode())
+    keys.add("escape", filter=typing)(lambda e: deck.hands.escape())
+    keys.add("s-tab", filter=typing)(lambda e: deck.hands.next_mode())
     keys.add(Keys.BracketedPaste, filter=typing)(lambda e: deck.editor.paste(e.data))
 
 
-def _menu(keys: KeyBindings, hands: Hands) -> None:
-    deck = hands.deck
+def _menu(keys: KeyBindings, deck: Deck) -> None:
     open_ = Condition(lambda: bool(deck.suggest.items) and not deck.asking)
     for key, by in (("up", -1), ("c-p", -1), ("down", 1), ("c-n", 1)):
         keys.add(key, filter=open_)(lambda e, by=by: deck.suggest.move(by))
@@ -94,9 +69,9 @@ def accept(deck: Deck) -> bool:
     return chosen.run
 
 
-def _letters(keys: KeyBindings, hands: Hands) -> None:
-    editor = hands.deck.editor
-    typing = Condition(lambda: not hands.deck.asking)
+def _letters(keys: KeyBindings, deck: Deck) -> None:
+    editor = deck.editor
+    typing = Condition(lambda: not deck.asking)
     insert = typing & (emacs_insert_mode | vi_insert_mode)
     unselected = insert & Condition(lambda: editor.buffer.selection_state is None)
     keys.add("backspace", filter=unselected)(lambda e: editor.delete_left())
@@ -105,8 +80,7 @@ def _letters(keys: KeyBindings, hands: Hands) -> None:
     keys.add("right", filter=insert)(lambda e: editor.move_right())
 
 
-def _field(keys: KeyBindings, hands: Hands) -> None:
-    deck = hands.deck
+def _field(keys: KeyBindings, deck: Deck) -> None:
     filling = Condition(lambda: deck.filling)
     keys.add("enter", filter=filling)(lambda e: deck.filled(deck.region.field.text))
     keys.add("escape", filter=filling)(lambda e: deck.filled(None))
@@ -114,12 +88,12 @@ def _field(keys: KeyBindings, hands: Hands) -> None:
     keys.add("tab", filter=filling)(lambda e: None)
 
 
-def _always(keys: KeyBindings, hands: Hands) -> None:
-    idle = Condition(lambda: not hands.deck.asking)
+def _always(keys: KeyBindings, deck: Deck) -> None:
+    idle = Condition(lambda: not deck.asking)
 
     def on(name: str, act: str) -> None:
         def handler(event: KeyPressEvent) -> None:
-            getattr(hands, act)()
+            getattr(deck.hands, act)()
 
         keys.add(name, filter=idle)(handler)
 
@@ -128,4 +102,4 @@ def _always(keys: KeyBindings, hands: Hands) -> None:
         ("c-r", "search_history"), ("c-g", "edit_outside"), ("c-v", "paste_picture"), ("c-l", "redraw"),
     ):  # fmt: skip
         on(name, act)
-    keys.add("c-z")(lambda e: hands.deck.screen.suspend())
+    keys.add("c-z")(lambda e: deck.screen.suspend())

@@ -11,7 +11,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import FormattedTextControl, HSplit, Layout, Window
 
 from agent.terminal.clean import one_line, plain
-from agent.terminal.paper import Fragments
+from agent.terminal.fragments import Fragments
 from agent.terminal.screen import Screen
 
 

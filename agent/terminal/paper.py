@@ -15,12 +15,12 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.theme import Theme as RichTheme
 
+from agent.terminal.fragments import Fragments
 from agent.terminal.theme import Theme
 
 _SYSTEMS = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT, "truecolor": ColorSystem.TRUECOLOR}
 
 Line = list[Segment]
-Fragments = list[tuple[str, str]]
 
 
 class Paper:

@@ -11,8 +11,9 @@ from agent.permissions import Approval, Verdict
 from agent.terminal import diff
 from agent.terminal.clean import one_line, plain
 from agent.terminal.dialogs import Option, Picker
+from agent.terminal.fragments import Fragments
 from agent.terminal.markdown import code
-from agent.terminal.paper import Fragments, Paper
+from agent.terminal.paper import Paper
 from agent.terminal.theme import Theme
 
 YES = Verdict(True)

@@ -20,13 +20,10 @@ from prompt_toolkit.layout import (
 )
 from prompt_toolkit.layout.processors import AppendAutoSuggestion
 
-from agent.terminal.clean import one_line
 from agent.terminal.dialogs import Picker
 from agent.terminal.editor import ChipColours, Editor
+from agent.terminal.fragments import Fragments, Rows, joined
 from agent.terminal.graphemes import ClusterCells
-from agent.terminal.paper import Fragments
-
-Rows = list[Fragments]
 
 
 @dataclass
@@ -123,25 +120,6 @@ class Region:
             dont_extend_height=True,
             height=lambda: Dimension(min=1, max=most or max(1, self._size()[1] // 3)),
         )
-
-
-def joined(rows: Rows) -> Fragments:
-    """Rows with newlines between them."""
-    out: Fragments = []
-    for n, row in enumerate(rows):
-        out += [*([("", "\n")] if n else []), *row]
-    return out
-
-
-def cut(row: Fragments, width: int) -> Fragments:
-    """The row, cut at so many characters."""
-    out: Fragments = []
-    for style, text in row:
-        if width <= 0:
-            break
-        out.append((style, text if len(text) <= width else one_line(text, width)))
-        width -= len(text)
-    return out
 
 
 def _height(rows: Callable[[], Rows]) -> Callable[[], Dimension]:

@@ -10,7 +10,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.enums import EditingMode
@@ -21,8 +21,10 @@ from prompt_toolkit.styles import Style
 
 from agent.terminal.clean import one_line
 from agent.terminal.output import InlineOutput, color_depth, reflows
-from agent.terminal.paper import Line, Paper
 from agent.terminal.theme import Theme, color_level
+
+if TYPE_CHECKING:
+    from agent.terminal.paper import Line, Paper
 
 T = TypeVar("T")
 
@@ -73,6 +75,7 @@ class Screen:
         self._queue: list[str] = []
         self._blank = True
         self._paper: Paper | None = None
+        self._papers: Callable[[int, Theme, str], Paper] | None = None
         self._app: _Inline | None = None
 
     def build(self, layout: Layout, keys: KeyBindingsBase) -> None:
@@ -110,8 +113,13 @@ class Screen:
     def paper(self) -> Paper:
         """The paper of the present width."""
         if self._paper is None or self._paper.width != self.width:
-            self._paper = Paper(self.width, self.theme, self.level)
+            assert self._papers is not None
+            self._paper = self._papers(self.width, self.theme, self.level)
         return self._paper
+
+    def use_paper(self, papers: Callable[[int, Theme, str], Paper]) -> None:
+        """Tells what renders: it is imported after the first frame, for that takes a while."""
+        self._papers = papers
 
     async def run(self, ready: Callable[[], None]) -> int:
         """Runs until `leave`; returns its code. `ready` is called when the first frame is on the terminal."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agent.terminal.clean import one_line
-from agent.terminal.paper import Fragments
+from agent.terminal.fragments import Fragments
 
 ROWS = 8
 """Suggestions that are seen at once."""

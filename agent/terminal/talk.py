@@ -12,7 +12,7 @@ from agent.session import Session
 from agent.terminal import blocks, outside, shell
 from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
-from agent.terminal.paper import Fragments
+from agent.terminal.fragments import Fragments
 from agent.terminal.view import View
 from runtime.events import Event, Steered, TurnEnded
 from transcripts.records import Image, ToolCall, User

@@ -1,0 +1,53 @@
+"""The words of the command line as settings: quick to import, for the chat reads them before it draws."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from agent import cli
+from agent.exits import Exit, Stop
+from agent.settings import NAMES, Settings
+
+Values = dict[str, Any]
+
+
+def open_settings(values: Values) -> tuple[Settings, Path]:
+    """(settings, folder to work in). Raises SettingsError, Stop."""
+    cwd = Path(values["cd"] or ".").expanduser().resolve()
+    if not cwd.is_dir():
+        raise Stop(Exit.USAGE, f"there is no folder {values['cd']}")
+    flags: Values = {**_pairs(values["set"]), **cli.settings_flags(values)}
+    if values["yolo"]:
+        if flags.get("permission_mode", "yolo") != "yolo":
+            raise Stop(Exit.USAGE, "--yolo and --permission-mode contradict each other")
+        flags["permission_mode"] = "yolo"
+    if values["max_turns"] is not None and values["max_turns"] < 1:
+        raise Stop(Exit.USAGE, "--max-turns must be at least 1")
+    folders = tuple(Path(d).expanduser().resolve() for d in values["add_dir"])
+    if missing := [d for d in folders if not d.is_dir()]:
+        raise Stop(Exit.USAGE, f"there is no folder {missing[0]}")
+    flags |= {
+        "add_dirs": folders,
+        "allow": tuple(values["allow"]),
+        "deny": tuple(values["deny"]),
+        "bare": values["bare"],
+    }
+    return Settings.load(flags, os.environ, cwd), cwd
+
+
+def _pairs(given: list[str]) -> Values:
+    out: Values = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        name = name.strip().lower().replace("-", "_").removeprefix("refold_")
+        if not equals or name not in NAMES:
+            raise Stop(Exit.USAGE, f"--set takes NAME=VALUE; names: {', '.join(NAMES)}")
+        out[name] = value
+    return out
+
+
+def resumes(values: Values) -> bool:
+    """Whether an old session is asked for."""
+    return bool(values["continue_"] or values["resume"])
