@@ -1,12 +1,13 @@
 """The process that runs the built-in model: xllamacpp, serving the OpenAI protocol on a loopback port.
 
 It is a process of its own because loading the weights holds Python's lock for seconds, in which the terminal would be
-dead. Started as a file, with its settings as one JSON object on the command line; writes one JSON line when it is ready;
-lives as long as its standard input is open, so it dies with the one who started it, however that one dies.
+dead. Started as a file, with its settings as one JSON object on the command line; writes one JSON line when it is
+ready; lives as long as its standard input is open, so it dies with the one who started it, however that one dies.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -38,8 +39,7 @@ def _die_with_parent() -> None:
 
 
 def _serve(settings: Mapping[str, Any]) -> Any:
-    import xllamacpp
-
+    xllamacpp: Any = importlib.import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     params.model.path = settings["path"]
     params.model_alias = {settings["alias"]}

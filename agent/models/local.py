@@ -1,7 +1,8 @@
 """The model that is always there: a small coder that runs on this machine, without a key and without a network.
 
 xllamacpp serves it on a loopback port (llama_child.py), and openai_chat talks to it like to any other server. It writes
-calls as text, so it is asked in the text protocol. It is good for small, clear jobs: one file, one function, one command.
+calls as text, so it is asked in the text protocol. It is good for small, clear jobs: one file, one function, one
+command.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import importlib.util
 import json
 import os
 import secrets
+import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+import weakref
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -37,18 +40,26 @@ CHILD = Path(__file__).with_name("llama_child.py")
 
 
 def create(name: str, options: ModelOptions) -> Local:
-    """The local model; `name` may be the path of another GGUF file. `extra` of the options: weights (path of a GGUF, as
-    REFOLD_LOCAL_MODEL), threads, batch. Raises ModelError CONFIG where the extra is not installed or a named file is
-    not there."""
+    """The local model; `name` may be the path of another GGUF file. `extra` of the options: local_model (path of a GGUF,
+    the setting of that name), threads, batch. Raises ModelError CONFIG where the extra is not installed or a named file
+    is not there."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise config_error("The local model needs xllamacpp: install refold with its extra, refold[local].")
-    named = name or str(options.extra.get("weights") or os.environ.get("REFOLD_LOCAL_MODEL", ""))
+    named = name or str(options.extra.get("local_model") or os.environ.get("REFOLD_LOCAL_MODEL", ""))
     find_weights(options.home / "models", named)
     return Local(options, named)
 
 
 class Local:
-    """The built-in model. It starts with the first request, or with `prepare` while the person is typing."""
+    """The built-in model. It starts with the first request, or with `prepare` while the person is typing.
+
+    `small`, `tool_protocol` and `tool_names` tell the session how little it can be asked.
+    """
+
+    small = True
+    tool_protocol = "text"
+    takes_images = False
+    tool_names = ("read", "write", "edit", "bash")
 
     def __init__(self, options: ModelOptions, named: str = "") -> None:
         self.name = "local" if not named else f"local:{Path(named).name}"
@@ -56,7 +67,7 @@ class Local:
         self._options = options
         self._named = named
         self._inner: OpenAIChat | None = None
-        self._child: asyncio.subprocess.Process | None = None
+        self._child: Child | None = None
         self._starting: asyncio.Lock | None = None
 
     @property
@@ -87,12 +98,12 @@ class Local:
         """Ends the model's process."""
         inner, self._inner = self._inner, None
         child, self._child = self._child, None
+        if child is not None:
+            child.end()
         if inner is not None:
             await inner.close()
-        if child is not None:
-            await _end(child)
 
-    async def stream(self, view: ModelView) -> AsyncIterator[ModelEvent]:
+    async def stream(self, view: ModelView) -> AsyncGenerator[ModelEvent]:
         """Streams the answer to one view; what it does until then comes as Waiting events."""
         async with aclosing(self._start()) as waiting:
             async for event in waiting:
@@ -112,8 +123,11 @@ class Local:
 
     async def _explained(self, error: ModelError) -> ModelError:
         """A server that died is started again by the retry."""
-        if error.kind is ModelErrorKind.NETWORK and self._child is not None and self._child.returncode is not None:
-            code = self._child.returncode
+        if (
+            error.kind is ModelErrorKind.NETWORK
+            and self._child is not None
+            and (code := self._child.code()) is not None
+        ):
             await self.close()
             return ModelError(
                 ModelErrorKind.NETWORK, f"The local model's process ended (code {code}).", partial=error.partial
@@ -121,6 +135,8 @@ class Local:
         return error
 
     async def _start(self) -> AsyncGenerator[Waiting]:
+        if self._inner is None and find_weights(self._folder, self._named) is not None:
+            yield Waiting("loading the model")
         self._starting = self._starting or asyncio.Lock()
         async with self._starting:
             if self._inner is not None:
@@ -131,7 +147,6 @@ class Local:
                     async for event in events:
                         yield event
                 path = find_weights(self._folder)
-            yield Waiting("loading the model")
             await self._serve(path)
 
     async def _serve(self, path: Path | None) -> None:
@@ -144,12 +159,13 @@ class Local:
             "threads": int(self._options.extra.get("threads", threads())),
             "key": key,
         }
-        self._child = await _spawn(settings, self._folder)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._child = child = Child(settings, self._folder)
         try:
-            url = await _address(self._child)
+            url = await child.address()
         except BaseException:
-            child, self._child = self._child, None
-            await _end(child)
+            self._child = None
+            child.end()
             raise
         self._inner = self._client(url, key)
 
@@ -170,6 +186,66 @@ class Local:
         inner = OpenAIChat("local", options)
         inner.name = self.name
         return inner
+
+
+class Child:
+    """The process that serves the model. It ends with `end`, with this object, or with this process."""
+
+    def __init__(self, settings: Mapping[str, Any], folder: Path) -> None:
+        with (folder / "local.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", str(CHILD), json.dumps(settings)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=folder,
+                start_new_session=True,
+            )
+        self.end = weakref.finalize(self, _end, self._process)
+
+    def code(self) -> int | None:
+        """Its exit code; None while it runs."""
+        return self._process.poll()
+
+    async def address(self) -> str:
+        """Waits until it serves; returns the URL. Raises ModelError where it does not."""
+        try:
+            async with asyncio.timeout(LOADING):
+                line = await self._line()
+        except TimeoutError as error:
+            raise ModelError(
+                ModelErrorKind.TIMEOUT, f"The local model did not load within {LOADING:g} seconds."
+            ) from error
+        said = json.loads(line) if line.strip() else {"error": f"its process ended with code {self._process.wait()}"}
+        if "url" not in said:
+            raise config_error(f"The local model could not be started: {said['error']}")
+        return said["url"]
+
+    async def _line(self) -> bytes:
+        """The first line of its output, read without a thread that could not be stopped."""
+        assert self._process.stdout is not None
+        loop, ready, said = asyncio.get_running_loop(), asyncio.Event(), b""
+        handle = self._process.stdout.fileno()
+        loop.add_reader(handle, ready.set)
+        try:
+            while not said.endswith(b"\n"):
+                await ready.wait()
+                ready.clear()
+                piece = os.read(handle, 4096)
+                if not piece:
+                    break
+                said += piece
+        finally:
+            loop.remove_reader(handle)
+        return said
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
 
 
 def threads() -> int:
@@ -200,39 +276,3 @@ async def fetched(folder: Path, fetch: Fetch | None = None) -> AsyncGenerator[Wa
 def _tell(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[Waiting | None], event: Waiting) -> None:
     with suppress(RuntimeError):  # the loop may have ended
         loop.call_soon_threadsafe(queue.put_nowait, event)
-
-
-async def _spawn(settings: dict[str, Any], folder: Path) -> asyncio.subprocess.Process:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "local.log").open("wb") as log:
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            str(CHILD),
-            json.dumps(settings),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=log,
-            cwd=folder,
-            start_new_session=True,
-        )
-
-
-async def _address(child: asyncio.subprocess.Process) -> str:
-    assert child.stdout is not None
-    try:
-        async with asyncio.timeout(LOADING):
-            line = await child.stdout.readline()
-    except TimeoutError as error:
-        raise ModelError(ModelErrorKind.TIMEOUT, f"The local model did not load within {LOADING:g} seconds.") from error
-    said = json.loads(line) if line.strip() else {"error": f"its process ended with code {await child.wait()}"}
-    if "url" not in said:
-        raise config_error(f"The local model could not be started: {said['error']}")
-    return said["url"]
-
-
-async def _end(child: asyncio.subprocess.Process) -> None:
-    if child.returncode is None:
-        with suppress(ProcessLookupError):
-            child.kill()
-        await child.wait()

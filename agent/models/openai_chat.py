@@ -8,7 +8,7 @@ first request is made (it costs about half a second), in a thread.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -74,7 +74,7 @@ class OpenAIChat:
         """Closes idle connections."""
         await self.connection.close()
 
-    async def stream(self, view: ModelView) -> AsyncIterator[ModelEvent]:
+    async def stream(self, view: ModelView) -> AsyncGenerator[ModelEvent]:
         """Streams the answer to one view; see runtime.model.Model."""
         if self._taken is None:
             self._taken = wire.call_ids(view.messages)

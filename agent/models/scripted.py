@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,7 @@ class Scripted:
     async def close(self) -> None:
         """Nothing is open."""
 
-    async def stream(self, view: ModelView) -> AsyncIterator[ModelEvent]:
+    async def stream(self, view: ModelView) -> AsyncGenerator[ModelEvent]:
         """Plays the next step; see runtime.model.Model."""
         started = time.monotonic()
         self.views.append(view)
@@ -139,7 +139,7 @@ class Scripted:
         )
         return classify_model_error(400, "context_length_exceeded", words)
 
-    async def _play(self, entry: Entry, view: ModelView, started: float) -> AsyncIterator[ModelEvent]:
+    async def _play(self, entry: Entry, view: ModelView, started: float) -> AsyncGenerator[ModelEvent]:
         if entry.get("delay"):
             yield Waiting(entry.get("waiting", "thinking"))
             await asyncio.sleep(entry["delay"])

@@ -117,7 +117,9 @@ class Fetch:
                     self._copy(response, out, have if mode == "ab" else 0)
         except urllib.error.URLError as error:
             host = request.host
-            raise OSError(f"{host}: {error.reason if not isinstance(error, urllib.error.HTTPError) else error}") from error
+            raise OSError(
+                f"{host}: {error.reason if not isinstance(error, urllib.error.HTTPError) else error}"
+            ) from error
         if self.part.stat().st_size < self.source.size:
             raise OSError(f"{request.host}: the download broke off")
 
@@ -205,5 +207,3 @@ def _blocks(wheel: Path | None) -> Iterator[bytes]:
                 with archive.open(name) as file:
                     while block := file.read(BLOCK):
                         yield block
-
-
