@@ -40,9 +40,9 @@ CHILD = Path(__file__).with_name("llama_child.py")
 
 
 def create(name: str, options: ModelOptions) -> Local:
-    """The local model; `name` may be the path of another GGUF file. `extra` of the options: local_model (path of a GGUF,
-    the setting of that name), threads, batch. Raises ModelError CONFIG where the extra is not installed or a named file
-    is not there."""
+    """The local model; `name` may be the path of another GGUF file. `extra` of the options: local_model (path of a
+    GGUF, the setting of that name), threads, batch. Raises ModelError CONFIG where the extra is not installed or a
+    named file is not there."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise config_error("The local model needs xllamacpp: install refold with its extra, refold[local].")
     named = name or str(options.extra.get("local_model") or os.environ.get("REFOLD_LOCAL_MODEL", ""))

@@ -116,10 +116,8 @@ class Fetch:
                 with self.part.open(mode) as out:
                     self._copy(response, out, have if mode == "ab" else 0)
         except urllib.error.URLError as error:
-            host = request.host
-            raise OSError(
-                f"{host}: {error.reason if not isinstance(error, urllib.error.HTTPError) else error}"
-            ) from error
+            why = error if isinstance(error, urllib.error.HTTPError) else error.reason
+            raise OSError(f"{request.host}: {why}") from error
         if self.part.stat().st_size < self.source.size:
             raise OSError(f"{request.host}: the download broke off")
 
@@ -181,7 +179,8 @@ class Fetch:
 def find_weights(folder: Path, named: str = "", source: Source | None = None) -> Path | None:
     """The weights that are there: the path the person named, else the cache; None where there are none.
 
-    Raises ModelError CONFIG where the named file does not exist. A cached file was proved when it came; here its size is.
+    Raises ModelError CONFIG where the named file does not exist. A cached file was proved when it came; only its size
+    is looked at here.
     """
     if named:
         path = Path(named).expanduser()
