@@ -23,7 +23,7 @@ def chat(values: Values) -> int:
     try:
         return _chat(values)
     except Stop as stop:
-        code, why = stop.code, stop.why
+        code, why = stop.code, f"{stop.help}\nrefold: {stop.why}" if stop.help else stop.why
     except SettingsError as error:
         code, why = Exit.CONFIG, str(error)
     print(why if "\n" in why else f"refold: {why}", file=sys.stderr)
