@@ -17,7 +17,7 @@ from agent.models import make_model
 from agent.permissions import Approval, Approver, Judgement, Permissions, Verdict
 from agent.settings import Settings
 from agent.version import VERSION
-from runtime.context.engine import ContextReport
+from runtime.context.report import ContextReport, report_on
 from runtime.crew import Crew, Limits, Permit, total
 from runtime.events import AnswerRecorded, Compacted, CompactFailed, Compacting, Event, TurnEnded
 from runtime.folding import fold_line
@@ -215,7 +215,7 @@ class Session:
 
     def context(self) -> ContextReport:
         """What fills the window and what is out of view."""
-        return self.engine.report()
+        return report_on(self.engine)
 
     def use_model(self, spec: str) -> None:
         """Goes on with another model. Raises ModelError where there is no such one; nothing has changed then."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from agent.commands.base import Face
-from runtime.context.engine import ContextReport
+from runtime.context.report import ContextReport
 
 
 WHILE_BUSY = True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 GOAL_SHARE = 0.6
 """A fold works towards this part of what can leave, so that it frees well over the quarter that counts as progress."""
 

@@ -37,4 +37,8 @@ class CompactStore:
 
     def create_checkpoint(self, **values: Any) -> Checkpoint:
         """A new checkpoint with an id of its own. It counts once its record is in the log."""
-        return Checkpoint(id=f"f{len(self._entries) + 1}-{secrets.token_hex(3)}", **values)
+        return Checkpoint(id=self.new_id(), **values)
+
+    def new_id(self) -> str:
+        """An id that no checkpoint has: its number and three random bytes, for forks go on from the same number."""
+        return f"f{len(self._entries) + 1}-{secrets.token_hex(3)}"

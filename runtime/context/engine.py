@@ -7,42 +7,33 @@ what is new.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from runtime.context import door
 from runtime.context.budget import CompactDecision, ContextBudgetPolicy, ContextSettings
 from runtime.context.compact import CompactOutcome, ContextCompactor
 from runtime.context.compact_store import CompactStore
-from runtime.context.draft import Draft, SummaryFailed
+from runtime.context.draft import Draft
 from runtime.context.estimate import TokenEstimator
 from runtime.context.fates import fate, since_answer
 from runtime.context.history import HistoryManager
 from runtime.context.images import data_url
+from runtime.context.notes import NoteTaker
 from runtime.context.projection import Patch, ProjectionBuilder, View, canonical
 from runtime.context.recall import Recall
-from runtime.model import Answer, Model, ModelError, ModelView
+from runtime.context.rounds import Step
+from runtime.context.unfold import without
+from runtime.model import Model, ModelError, ModelView
 from transcripts.log import Entry, LogWriteError, TranscriptLog
-from transcripts.records import Assistant, Checkpoint, Record, Request, ToolResult, Unfold, Usage, User
+from transcripts.records import Assistant, Checkpoint, Note, Record, Request, ToolResult, Unfold, Usage, User
 
-_PATIENCE = 2
-"""Summaries that may fail one after the other before folds stop asking for them."""
-
-
-@dataclass(frozen=True)
-class ContextReport:
-    """What fills the window: (label, tokens) from the front of the request to its end, and what is out of view."""
-
-    parts: list[tuple[str, int]]
-    window: int
-    window_source: str
-    trigger: int
-    estimate: int
-    checkpoint: Checkpoint | None
-    fates: dict[int, str] = field(default_factory=dict)
+_FOLDS = frozenset({"checkpoint", "unfold", "rewind"})
+_FIGURES = frozenset({"request", "usage"})
+_LEARNED = 128
+"""Requests, usages and folds that a resume looks at; what older ones would teach has faded by then."""
 
 
 class ContextEngine:
@@ -68,17 +59,15 @@ class ContextEngine:
         self.projection = ProjectionBuilder(self.estimator, lambda image: data_url(image, log.blobs))
         self.compactor = ContextCompactor(self.store, self.projection)
         self.pinned: frozenset[int] = frozenset()
-        self.window = 128_000
-        self.window_source = "default"
+        self.window, self.window_source = 128_000, "default"
         self._on_write = on_write
         self._owed: list[Record] = []
         self._opened_at = log.entries[-1].seq if log.entries else 0
-        self._summary_failures = 0
+        self.notes = NoteTaker(self)
         self._futile = 0
+        self._cap = 0
         self._set_fixed(system, specs)
-        self._reset_view()
-        for entry in log.entries:
-            self._take(entry)
+        self._resume(log.entries)
 
     # -- the log ----------------------------------------------------------------------------------------------------
 
@@ -118,17 +107,32 @@ class ContextEngine:
         crashed = answer <= self._opened_at
         return [self.append(fate(c, started.get(c.id), lost=lost, crashed=crashed)) for c in calls]
 
+    def _resume(self, entries: Sequence[Entry]) -> None:
+        """Takes up a log. Of the figures of its requests only the newest matter, so no more of them is read."""
+        for entry in entries:
+            self._file(entry)
+        self._reset_view()
+        for entry in [e for e in entries if e.kind in _FIGURES or e.kind in _FOLDS][-_LEARNED:]:
+            if entry.kind in _FOLDS:
+                self._anchor = self._asked = None
+            else:
+                self._learn(entry.record)
+
     def _take(self, entry: Entry) -> None:
+        self._file(entry)
+        if entry.kind in _FOLDS:
+            self._reset_view()
+        elif entry.kind in _FIGURES:
+            self._learn(entry.record)
+
+    def _file(self, entry: Entry) -> None:
         self.history.append(entry)
         self.store.append(entry)
-        if entry.kind in ("checkpoint", "unfold", "rewind"):
-            self._reset_view()
-        elif entry.kind == "note" and entry.record.key == "pins":
+        if entry.key == "pins":
             self.pinned = frozenset(entry.record.value)
-        elif entry.kind == "usage" and entry.record.purpose == "step":
-            self._learn(entry.record)
-        elif entry.kind == "request" and entry.record.purpose == "step":
-            self._asked = (entry.record.messages, entry.record.units)
+        elif entry.kind == "note" and entry.record.key in ("window_cap", "model"):
+            self._cap = entry.record.value if entry.record.key == "window_cap" else 0
+            self.set_window(self.window, self.window_source)
 
     # -- the view ---------------------------------------------------------------------------------------------------
 
@@ -138,17 +142,19 @@ class ContextEngine:
         return ContextBudgetPolicy(self.settings, self.window)
 
     def set_window(self, tokens: int, source: str) -> None:
-        """The window of the model in use, and who said so."""
+        """The window of the model in use, and who said so. One that a refusal has shown to be smaller is believed."""
         self.window, self.window_source = tokens, source
+        if self._cap and self._cap < tokens:
+            self.window, self.window_source = self._cap, "learned from a refusal"
 
     def build_model_view(self) -> ModelView:
         """Exactly what the next request shows. The previous view is its head, until a checkpoint."""
-        view = self._current()
+        view = self.current()
         return ModelView(
             system=self.system,
             messages=tuple(view.messages),
             tools=self.specs,
-            sha=view.sha(self._fixed),
+            sha=view.sha(self.fixed),
             estimate=self.estimate(),
             checkpoint=self._patch.checkpoint.id if self._patch.checkpoint else "",
         )
@@ -158,7 +164,7 @@ class ContextEngine:
     ) -> Entry:
         """Notes what is about to be sent, so that it can be rebuilt and compared. One that is no step shows the first
         `head` messages of the view with `words` behind them."""
-        units = round(self._current().units + self._fixed_units, 1)
+        units = round(self.current().units + self.fixed_units, 1)
         return self.append(
             Request(
                 view.sha, self._system_id, self._tools_id, model, view.estimate, purpose, len(view.messages), units,
@@ -168,7 +174,7 @@ class ContextEngine:
 
     def estimate(self) -> int:
         """Tokens of the whole request: the larger of (last reported usage + what came since) and the weighed text."""
-        units = self._current().units + self._fixed_units
+        units = self.current().units + self.fixed_units
         weighed = self.estimator.tokens(units)
         if self._anchor is None:
             return weighed
@@ -177,17 +183,24 @@ class ContextEngine:
 
     def floor(self) -> int:
         """Tokens that are sent whatever is folded: system prompt and tools."""
-        return self.estimator.tokens(self._fixed_units)
+        return self.estimator.tokens(self.fixed_units)
 
-    def _current(self) -> View:
-        """The view, grown by what is new. Called only when no call is open, so steps are whole."""
+    def current(self) -> View:
+        """The view, grown by what is new. A step whose calls still wait for results is not in it yet."""
+        messages, whole = self.history.messages, self._whole()
         if self._view is None:
-            self._view = self.projection.project(self.history.messages, self._patch.checkpoint).view
-        elif self._shown < len(self.history):
-            for step in self.projection.segmenter.steps(self.history.messages[self._shown :]):
+            self._view = self.projection.project(messages[:whole], self._patch.checkpoint).view
+        elif self._shown < whole:
+            for step in self.projection.segmenter.steps(messages[self._shown : whole]):
                 self.projection.extend(self._view, step, self._patch)
-        self._shown = len(self.history)
+        self._shown = whole
         return self._view
+
+    def _whole(self) -> int:
+        """How many messages stand before the first call that waits for its result."""
+        if not self.history.open_calls():
+            return len(self.history)
+        return self.history.index(self.history.last("assistant"))
 
     def _reset_view(self) -> None:
         self._view: View | None = None
@@ -199,16 +212,20 @@ class ContextEngine:
     def _set_fixed(self, system: str, specs: Sequence[dict[str, Any]]) -> None:
         self.system, self.specs = system, tuple(specs)
         tools = canonical(list(specs))
-        self._fixed = canonical(system) + tools
-        self._fixed_units = self.estimator.units(system) + self.estimator.units(tools.decode()) + 8
+        self.fixed = canonical(system) + tools
+        self.fixed_units = self.estimator.units(system) + self.estimator.units(tools.decode()) + 8
         self._system_id = self.log.blobs.put(system.encode("utf-8", "replace"))
         self._tools_id = self.log.blobs.put(json.dumps(list(specs), ensure_ascii=False).encode())
 
-    def _learn(self, usage: Usage) -> None:
-        if not usage.input or self._asked is None:
+    def _learn(self, record: Request | Usage) -> None:
+        """Learns from what was sent and what the provider counted for it."""
+        if record.purpose != "step":
             return
-        self.estimator.observe(self._asked[1], usage.input)
-        self._anchor = (usage.input, self._asked[1])
+        if isinstance(record, Request):
+            self._asked = (record.messages, record.units)
+        elif record.input and self._asked is not None:
+            self.estimator.observe(self._asked[1], record.input)
+            self._anchor = (record.input, self._asked[1])
 
     # -- folding ----------------------------------------------------------------------------------------------------
 
@@ -231,11 +248,11 @@ class ContextEngine:
         """Folds after a refusal: the refusal is believed, not the estimate. Needs no model."""
         estimate = self.estimate()
         if error is not None and error.used:
-            self.estimator.observe(self._current().units + self._fixed_units, error.used)
+            self.estimator.observe(self.current().units + self.fixed_units, error.used)
             estimate = max(estimate, error.used)
         limit = error.limit if error is not None and error.limit else min(self.window, int(estimate * 0.9))
         if limit < self.window:
-            self.set_window(limit, "learned from a refusal")
+            self.append(Note("window_cap", limit))
         return await self.compact(model, cause="prompt_too_long")
 
     async def compact(self, model: Model | None, *, cause: str = "asked", focus: str = "") -> CompactOutcome:
@@ -253,63 +270,49 @@ class ContextEngine:
             self.append(Unfold(active.id))
         return active
 
+    def pin(self, seq: int, on: bool = True) -> None:
+        """Keeps a message in the view whatever is folded, or no longer. Raises ValueError where there is none."""
+        if self.history.get(seq) is None:
+            raise ValueError(f"There is no message #{seq}.")
+        self.append(Note("pins", sorted(self.pinned | {seq} if on else self.pinned - {seq})))
+
+    def unfold(self, seq: int) -> Checkpoint:
+        """Brings one folded message (with its step) back into the view, by a checkpoint without it.
+
+        Raises ValueError where it is in view already or would not fit.
+        """
+        active, step = self._patch.checkpoint, self._step_of(seq)
+        if active is None or step is None or all(self._patch.fate(e) == "shown" for e in step.entries()):
+            raise ValueError(f"#{seq} is not folded.")
+        checkpoint = without(active, step, self.projection.segmenter.steps(self.history.messages))
+        checkpoint = replace(checkpoint, id=self.store.new_id(), tokens_before=self.estimate())
+        view = self.projection.project(self.history.messages[: self._whole()], checkpoint).view
+        tokens = self.estimator.tokens(view.units + self.fixed_units)
+        if tokens > self.policy.trigger:
+            raise ValueError(f"#{seq} does not fit: {tokens:,} tokens, and folding begins at {self.policy.trigger:,}.")
+        self.append(replace(checkpoint, tokens_after=tokens))
+        return checkpoint
+
+    def _step_of(self, seq: int) -> Step | None:
+        steps = self.projection.segmenter.steps(self.history.messages)
+        return next((s for s in steps if any(e.seq == seq for e in s.entries())), None)
+
     async def plan(self, model: Model | None, *, cause: str = "asked", focus: str = "") -> CompactOutcome:
         """The fold that `compact` would commit, without committing it."""
         before = self.estimate()
         goal = self.policy.goal(before, self.floor())
-        asks = model is not None and self.settings.summarise and self._summary_failures < _PATIENCE
         draft = Draft(
             messages=self.history.messages,
             active=self._patch.checkpoint,
             policy=self.policy,
             estimator=self.estimator,
-            system_units=self._fixed_units,
+            system_units=self.fixed_units,
             goal=goal,
             pinned=self.pinned,
-            summarise=(lambda words: self._summary(model, words)) if asks else None,
+            summarise=self.notes.writer(model, asked=cause == "asked"),
             focus=focus,
         )
         return await self.compactor.compact(draft, self.history.messages, cause=cause, before=before)
-
-    async def _summary(self, model: Model | None, words: str) -> str:
-        """Notes by the model: the request it has just seen with one instruction appended, so that its cache serves."""
-        assert model is not None
-        try:
-            async with asyncio.timeout(self.settings.summary_timeout):
-                notes = await self._ask_for_notes(model, words)
-        except TimeoutError as error:
-            self._summary_failures += 1
-            raise SummaryFailed(f"timed out after {self.settings.summary_timeout:g} s") from error
-        except ModelError as error:
-            self._summary_failures += 1
-            raise SummaryFailed(error.message) from error
-        except SummaryFailed:
-            self._summary_failures += 1
-            raise
-        self._summary_failures = 0
-        return notes
-
-    async def _ask_for_notes(self, model: Model, words: str) -> str:
-        most = max(256, self.window // 20)
-        head = _head_that_fits(self._current(), self._room(most))
-        view = notes_view(self._current(), words, head)
-        request = ModelView(
-            system=self.system, messages=tuple(view.messages), tools=self.specs, sha=view.sha(self._fixed),
-            estimate=self.estimator.tokens(view.units + self._fixed_units),
-            params={"max_tokens": most, "tool_choice": "none"},
-        )  # fmt: skip
-        self.record_request(request, model.name, "summary", words, head)
-        answer = None
-        async for event in model.stream(request):
-            answer = event if isinstance(event, Answer) else answer
-        if answer is None:
-            raise SummaryFailed("no answer")
-        self.append(replace(answer.usage, purpose="summary"))
-        return _usable(answer.message, most * 8)
-
-    def _room(self, output: int) -> float:
-        """Units that a request for notes may have before its instruction."""
-        return (self.window - output - self.window // 32) / self.estimator.factor - self._fixed_units - 200
 
     # -- what is out of view ----------------------------------------------------------------------------------------
 
@@ -325,60 +328,3 @@ class ContextEngine:
     def fates(self) -> dict[int, str]:
         """What became of each message: shown, stub, covered, left out: reason. The sum is the history."""
         return self.projection.fates(self.history.messages, self._patch.checkpoint)
-
-    def report(self) -> ContextReport:
-        """What fills the window, for the person."""
-        sizes = {"system": self.estimator.units(self.system), "tools": 0.0, "user": 0.0, "assistant": 0.0, "tool": 0.0}
-        sizes["tools"] = self._fixed_units - sizes["system"]
-        for message in self._current().messages:
-            one = View(self.estimator)
-            one.add(message)
-            sizes[message["role"]] += one.units
-        names = {
-            "user": "your words",
-            "assistant": "answers",
-            "tool": "tool results",
-            "system": "system",
-            "tools": "tools",
-        }
-        parts = [(names[k], self.estimator.tokens(v)) for k, v in sizes.items() if v]
-        return ContextReport(
-            parts, self.window, self.window_source, self.policy.trigger, self.estimate(), self._patch.checkpoint,
-            self.fates(),
-        )  # fmt: skip
-
-
-def notes_view(current: View, words: str, head: int) -> View:
-    """The first `head` messages of a view with an instruction behind them."""
-    view = current.copy()
-    if head < len(current.messages):
-        view = View(current.estimator)
-        for message in current.messages[:head]:
-            view.add(message)
-    view.add({"role": "user", "content": words})
-    return view
-
-
-def _head_that_fits(current: View, room: float) -> int:
-    """How many messages of a view fit into that many units, no call parted from its results."""
-    if current.units <= room:
-        return len(current.messages)
-    probe = View(current.estimator)
-    cut = 0
-    for n, message in enumerate(current.messages):
-        if message["role"] != "tool":
-            cut = n
-        probe.add(message)
-        if probe.units > room:
-            return cut
-    return len(current.messages)
-
-
-def _usable(message: Assistant, most: int) -> str:
-    """Notes that may be kept. Raises SummaryFailed for a blank or cut-off answer."""
-    text = message.text.strip()
-    if message.finish == "length":
-        raise SummaryFailed("the answer was cut off")
-    if len(text) < 20:
-        raise SummaryFailed("the answer was blank")
-    return text[:most]

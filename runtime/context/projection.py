@@ -228,7 +228,9 @@ class ProjectionBuilder:
         view, patch = View(self.estimator), Patch(checkpoint)
         if checkpoint:
             view.add({"role": "user", "content": clean(preface(checkpoint))})
-        for step in self.segmenter.steps(messages):
+        # What is left out is not even read: with a long past behind it, that is nearly everything.
+        shown = [e for e in messages if not patch.hidden(e.seq)] if checkpoint else messages
+        for step in self.segmenter.steps(shown):
             self.extend(view, step, patch)
         mode = "folded" if checkpoint else "full_history"
         return ProjectionResult(view, mode, checkpoint.id if checkpoint else "", {})

@@ -64,7 +64,7 @@ def test_a_view_can_be_rebuilt_from_its_records(seed):
     again = ProjectionBuilder(engine.estimator, lambda image: "").project(
         engine.history.messages, engine.store.active_checkpoint
     )
-    assert again.view.sha(b"") == engine._current().sha(b"")
+    assert again.view.sha(b"") == engine.current().sha(b"")
     assert again.view.messages == list(engine.build_model_view().messages)
 
 

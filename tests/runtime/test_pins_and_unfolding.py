@@ -1,0 +1,77 @@
+"""What a person can say about folding: keep this, bring that back, undo it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from runtime.context.notes import verified
+from runtime.context.shape import problems
+from tests.support.histories import engine_for, put
+from transcripts.records import Assistant, ToolCall, ToolResult, User
+
+
+def long_session(window: int = 4_000, steps: int = 30):
+    """An engine with one round of steps, each with a result of about 150 tokens."""
+    engine = engine_for(window)
+    put(engine, [User("Look at every file.")])
+    for n in range(steps):
+        call = ToolCall(f"c{n}", "read", f'{{"path": "f{n}"}}')
+        put(engine, [Assistant(f"File {n}.", (call,)), ToolResult(f"c{n}", "read", f"content {n} " * 60)])
+    return engine
+
+
+def test_a_pinned_message_stays_whole_in_the_view():
+    engine = long_session()
+    early = next(e.seq for e in engine.history.messages if e.kind == "tool_result")
+    engine.pin(early)
+    asyncio.run(engine.compact(None))
+    assert engine.fates()[early] == "shown"
+    assert [f for f in engine.fates().values() if f != "shown"]
+    engine.pin(early, False)
+    asyncio.run(engine.compact(None, cause="asked"))
+    assert engine.pinned == frozenset()
+
+
+def test_one_message_is_unfolded_and_the_rest_stays_folded():
+    engine = long_session()
+    asyncio.run(engine.compact(None))
+    gone = [seq for seq, fate in engine.fates().items() if fate != "shown"]
+    first = next(s for s in gone if engine.history.get(s).kind == "tool_result")
+    engine.unfold(first)
+    fates = engine.fates()
+    assert fates[first] == "shown"
+    assert set(gone) - {s for s, f in fates.items() if f != "shown"} <= {first, first - 1}
+    assert "content 0 content 0" in str(engine.build_model_view().messages)
+    assert problems(engine.build_model_view().messages) == []
+
+
+def test_unfolding_what_is_in_view_is_an_error_in_words():
+    engine = long_session(steps=3)
+    with pytest.raises(ValueError, match="is not folded"):
+        engine.unfold(engine.history.messages[0].seq)
+    with pytest.raises(ValueError, match="There is no message #999"):
+        engine.pin(999)
+
+
+def test_looking_at_the_context_while_a_call_runs_changes_nothing():
+    engine = long_session(steps=2)
+    call = ToolCall("open", "read", "{}")
+    put(engine, [Assistant("One more.", (call,))])
+    size = len(engine.current().messages)
+    assert engine.estimate() > 0
+    put(engine, [ToolResult("open", "read", "the content")])
+    messages = engine.build_model_view().messages
+    assert len(messages) == size + 2
+    assert messages[-1] == {"role": "tool", "tool_call_id": "open", "content": "the content"}
+
+
+def test_quotations_that_nobody_said_lose_their_marks():
+    said = ["Never touch the file\nconfig.yaml, please."]
+    notes = 'The user said "Never touch the file config.yaml".\nThe user said "delete everything at once".\nprint("some text here")'
+    assert verified(notes, said) == (
+        'The user said "Never touch the file config.yaml".\n'
+        "The user said delete everything at once (not their words).\n"
+        'print("some text here")'
+    )
