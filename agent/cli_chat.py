@@ -34,11 +34,20 @@ def _chat(values: Values) -> int:
     settings, cwd = open_settings(values)
     if not settings.model and not resumes(values):
         raise Stop(Exit.NO_MODEL, NO_MODEL)
+    if os.environ.get("TERM", "dumb") in ("", "dumb"):
+        return _in_lines(values, settings, cwd)
     app = importlib.import_module("agent.terminal.app")
     return app.chat(
         settings, cwd, lambda: _first(values, settings, cwd), lambda **words: _another(settings, cwd, **words),
         prompt=" ".join(values["prompt"]),
     )  # fmt: skip
+
+
+def _in_lines(values: Values, settings: Settings, cwd: Path) -> int:
+    """The chat on a terminal that has no cursor to move."""
+    session = _first(values, settings, cwd)
+    linear = importlib.import_module("agent.terminal.linear")
+    return linear.chat(settings, session, lambda **words: _another(settings, cwd, **words), dict(os.environ), " ".join(values["prompt"]))
 
 
 def _first(values: Values, settings: Settings, cwd: Path) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from agent.terminal.clean import one_line, plain
 from agent.terminal.fragments import Fragments
-from agent.terminal.words import count, seconds
+from agent.terminal.numbers import count, seconds
 
 _WHEEL = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _WHEEL_ASCII = "|/-\\"
@@ -59,9 +59,9 @@ class Activity:
         if not self.words:
             return []
         now = time.monotonic()
-        rows = [self._head(width, now)]
+        rows: list[Fragments] = [[("", "")], self._head(width, now)]
         for call in list(self.running.values())[:_SHOWN] if len(self.running) > 1 else ():
-            rows.append([("class:dim", one_line(f"  {call.title} · {seconds(now - call.since)}", width))])
+            rows.append([("class:dim", f"  {one_line(f'{call.title} · {seconds(now - call.since)}', width - 3)}")])
         if len(self.running) == 1:
             said = plain(next(iter(self.running.values())).output[-2000:]).rstrip("\n").split("\n")[-_SHOWN:]
             rows += [[("class:dim", f"  {one_line(line, width - 3)}")] for line in said if line.strip()]
@@ -72,12 +72,13 @@ class Activity:
     def _head(self, width: int, now: float) -> Fragments:
         wheel = _WHEEL if self.unicode else _WHEEL_ASCII
         sign = wheel[int(now * 8) % len(wheel)]
-        words = self.words
+        words, since = self.words, self.since
         if len(self.running) == 1:
-            words = next(iter(self.running.values())).title
+            call = next(iter(self.running.values()))
+            words, since = call.title, call.since
         elif self.running:
             words = f"{len(self.running)} calls"
-        parts = [f"{now - self.since:.0f} s"]
+        parts = [f"{now - since:.0f} s"]
         if self.progress[1]:
             parts.insert(
                 0,

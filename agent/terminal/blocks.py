@@ -39,14 +39,19 @@ def user(text: str, theme: Theme, sign: str = "") -> Text:
 def block_lines(block: Block, paper: Paper, width: int) -> list[Line]:
     """A piece of an answer as lines. Code is coloured in the light of what stands above it in its fence."""
     if not block.code:
-        return paper.lines(Page(block.text, paper.theme), width)
+        return _without_edges(paper.lines(Page(block.text, paper.theme), width))
     above = plain(block.before)
     lines = paper.lines(code(above + plain(block.text), block.language, paper.theme.syntax), paper.width)
-    return (
-        lines[len(paper.lines(code(above.rstrip("\n"), block.language, paper.theme.syntax), paper.width)) :]
-        if above
-        else lines
-    )
+    if not above:
+        return lines
+    known = paper.lines(code(above.rstrip("\n"), block.language, paper.theme.syntax), paper.width)
+    return lines[len(known) :]
+
+
+def _without_edges(lines: list[Line]) -> list[Line]:
+    """Lines without empty ones at both ends."""
+    full = [n for n, line in enumerate(lines) if line]
+    return lines[full[0] : full[-1] + 1] if full else []
 
 
 def heading(title: str, status: str, theme: Theme) -> Text:
@@ -120,7 +125,7 @@ def todo(items: Any, theme: Theme) -> list[Text]:
 
 def thought(text: str, took: str, theme: Theme) -> Text:
     """What is left of the model's thinking: one line."""
-    return Text(f"{theme.sign('∴', '~')} Thought for {took} (Ctrl-O shows it)", style="dim italic")
+    return Text(f"{theme.sign('∴', '~')} Thought{took} (Ctrl-O shows it)", style="dim italic")
 
 
 def note(text: str, role: str, theme: Theme) -> Text:

@@ -41,7 +41,9 @@ def question(approval: Approval, paper: Callable[[], Paper], full: Callable[[], 
 
 def title(approval: Approval) -> str:
     """The question in one line."""
-    verb = {"write": "Make this change?", "execute": "Run this?"}.get(approval.effect, "Allow this?")
+    if approval.effect == "execute" and approval.preview:
+        return "Run this command?"
+    verb = "Make this change?" if approval.effect == "write" else "Allow this?"
     return f"{verb}  {one_line(approval.title, 120)}"
 
 

@@ -47,7 +47,7 @@ def _message(screen: Screen, record: Any, calls: dict[str, ToolCall]) -> None:
             call = calls.get(call_id)
             title = call_title(call) if call else record.name
             head = blocks.heading(one_line(title, 160), record.status, theme)
-            screen.print(Text.assemble(head, (f"  {facts(record)}", "dim")))
+            screen.print(Text.assemble(head, (f"  {facts(record)}", "dim")), short=True)
         case _:
             pass
 

@@ -74,6 +74,7 @@ class Screen:
         self._vi = vi
         self._queue: list[str] = []
         self._blank = True
+        self._short = False
         self._paper: Paper | None = None
         self._papers: Callable[[int, Theme, str], Paper] | None = None
         self._app: _Inline | None = None
@@ -135,10 +136,14 @@ class Screen:
 
     # -- the scrollback ---------------------------------------------------------------------------------------------
 
-    def print(self, renderable: Any, *, gap: bool = True, prose: bool = False) -> None:
-        """Prints once, above the live lines. `gap` puts an empty line before it, `prose` keeps it to a good width."""
+    def print(self, renderable: Any, *, gap: bool = True, prose: bool = False, short: bool = False) -> None:
+        """Prints once, above the live lines. `gap` puts an empty line before it, `prose` keeps it to a good width;
+        two `short` ones after each other stand together."""
         width = min(self.width, WIDEST) if prose else 0
-        self.print_lines(self.paper.lines(renderable, width), gap=gap)
+        lines = self.paper.lines(renderable, width)
+        together = short and self._short and len(lines) == 1
+        self.print_lines(lines, gap=gap and not together)
+        self._short = short and len(lines) == 1
 
     def print_lines(self, lines: list[Line], *, gap: bool = True) -> None:
         if lines:
@@ -150,6 +155,7 @@ class Screen:
             self._queue.append("\n")
         self._queue.append(text)
         self._blank = text.endswith("\n\n") or text == "\n"
+        self._short = False
         self.refresh()
 
     def refresh(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from agent.terminal.activity import bar
 from agent.terminal.clean import one_line
 from agent.terminal.fragments import Fragments
-from agent.terminal.words import count, money
+from agent.terminal.numbers import count, money
 
 MODE_ROLES = {"plan": "ok", "ask": "accent", "edits": "warn", "auto": "warn", "yolo": "error"}
 

@@ -119,18 +119,10 @@ class Talk:
     def _waiting_rows(self, width: int) -> list[Fragments]:
         rows: list[Fragments] = []
         for lines, words in ((self._steered, "next step"), (self._queued, "after this")):
-            rows += [[("class:dim", one_line(f"  {words}: {line}", width - 1))] for line in lines[-3:]]
+            rows += [[("class:dim", f"  {one_line(f'{words}: {line}', width - 3)}")] for line in lines[-3:]]
         if rows:
-            rows.append(
-                [
-                    (
-                        "class:dim",
-                        one_line(
-                            "  ↑ takes it back" if self.deck.screen.theme.unicode else "  Up takes it back", width - 1
-                        ),
-                    )
-                ]
-            )
+            up = self.deck.screen.theme.sign("↑", "Up")
+            rows.append([("class:dim", f"  {up} takes it back")])
         return rows
 
     async def turns(self, line: str) -> None:

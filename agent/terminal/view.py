@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from agent.terminal import blocks
 from agent.terminal.activity import Activity, Running
 from agent.terminal.clean import one_line, plain
+from agent.terminal.numbers import seconds
 from agent.terminal.region import Live
 from agent.terminal.screen import WIDEST, Screen
 from agent.terminal.stream import Block, MarkdownStream
-from agent.terminal.words import call_title, end_line, retry_line, seconds
+from agent.terminal.words import call_title, end_line, retry_line
 from runtime.events import (
     AnswerRecorded,
     Compacted,
@@ -193,7 +194,8 @@ class View:
         if not self._thoughts:
             return
         text = "".join(self._thoughts).strip()
-        took = seconds(time.monotonic() - self._thinking_since)
+        spent = time.monotonic() - self._thinking_since
+        took = f" for {seconds(spent)}" if spent >= 1 else ""
         self._thoughts.clear()
         self._activity.thinking = ""
         if text:
@@ -226,7 +228,7 @@ class View:
                 running.pop(call.id, None)
                 title = self._titles.pop(call.id, "") or one_line(self._title(call), 160)
                 self.outputs.append(Output(title, str(result.meta.get("diff") or "") or result.text))
-                self._screen.print(blocks.tool(title, call, result, self._screen.theme))
+                self._screen.print(blocks.tool(title, call, result, self._screen.theme), short=True)
 
     def follow_command(self, command: str) -> Callable[[str], None]:
         """The live lines follow a command of the person's; returns what takes its output."""

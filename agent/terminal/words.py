@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from agent.terminal.clean import one_line, plain
+from agent.terminal.numbers import count, money, seconds
 from runtime.events import Retrying, TurnEnded
 from transcripts.records import ToolCall, ToolResult, Usage
 
@@ -14,38 +16,13 @@ STATUS = {
     "unknown": "unknown whether it ran",
 }  # fmt: skip
 
-
-def seconds(value: float) -> str:
-    """A length of time: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
-    if value < 10:
-        return f"{value:.1f} s"
-    whole = round(value)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def count(value: float) -> str:
-    """A number of tokens in few letters: 950, 12.3k, 1.2M."""
-    if value < 1000:
-        return f"{value:.0f}"
-    if value < 1_000_000:
-        return f"{value / 1000:.1f}k" if value < 100_000 else f"{value / 1000:.0f}k"
-    return f"{value / 1_000_000:.1f}M"
-
-
-def money(value: float | None) -> str:
-    """Dollars, or n/a: a price is never guessed."""
-    if value is None:
-        return "n/a"
-    return f"${value:.2f}" if value >= 0.1 or value == 0 else f"${value:.4f}"
+_EXIT = re.compile(r"\[exit code -?\d+[^\]]*\]")
 
 
 def lines_of(result: ToolResult) -> list[str]:
-    """The output as harmless lines, without empty ones at both ends."""
-    return plain(result.text).expandtabs(4).strip("\n").split("\n") if result.text.strip() else []
+    """The output as harmless lines, without empty ones at both ends and without the exit code, which the title has."""
+    lines = plain(result.text).expandtabs(4).strip("\n").split("\n") if result.text.strip() else []
+    return lines[:-1] if lines and _EXIT.fullmatch(lines[-1]) else lines
 
 
 def facts(result: ToolResult) -> str:
