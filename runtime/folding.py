@@ -19,6 +19,10 @@ def fold_line(checkpoint: Checkpoint) -> str:
         parts.append(checkpoint.notes_status)
     elif checkpoint.notes_status == "ok":
         parts.append("notes written by the model")
+    kept = checkpoint.meta.get("retained")
+    if kept:
+        reach = f", {kept['by_id']} by recall" if kept["by_id"] else ""
+        parts.append(f"kept {kept['in_view'] + kept['by_id']}/{kept['total']} ({kept['in_view']} in view{reach})")
     return "; ".join([*parts, "all of it within reach of recall"])
 
 

@@ -11,7 +11,9 @@ from runtime.context.compact_store import CompactStore
 from runtime.context.discard import Discard, all_strategies
 from runtime.context.draft import Draft
 from runtime.context.facts import empty_facts, gather, state_block
-from runtime.context.projection import ProjectionBuilder
+from runtime.context.projection import ProjectionBuilder, View
+from runtime.context.retention import Retained, measure, must_keep, reminder, text_of
+from runtime.context.shape import problems
 from transcripts.log import Entry
 from transcripts.records import Checkpoint
 
@@ -56,37 +58,58 @@ class ContextCompactor:
     ) -> CompactOutcome:
         old = draft.active.meta.get("facts") if draft.active else None
         facts = gather(old or empty_facts(), messages)
-        room = draft.policy.window * STATE_SHARE * draft.settings.chars_per_token
-        for part in (1.0, 0.5, 0.25, 0.0):
-            state = state_block(facts, _left_out(draft), int(room * part)) if part else ""
-            checkpoint = self._checkpoint(draft, state, facts, cause, before, ran)
-            after = self._measure(draft, messages, checkpoint)
-            if after <= draft.goal:
-                break
-        fixed = draft.estimator.tokens(draft.system_units)
+        values = {
+            **draft.patch_values(), "cause": cause, "strategies": tuple(ran), "tokens_before": before,
+            "notes_status": draft.notes_status, "meta": {"facts": facts},
+        }  # fmt: skip
+        trial = _Trial(self.projection, draft, messages, self.store.create_checkpoint(**values))
+        trial.settle(facts)
+        fixed, after = draft.estimator.tokens(draft.system_units), trial.tokens
         floor = {"system and tools": fixed, "what has to stay": after - fixed}
         if after > draft.goal:
             return CompactOutcome(None, f"it cannot be brought under {draft.goal:,} tokens (best: {after:,})", floor)
         if after - fixed > (before - fixed) * (1 - LEAST_SHRINK):
             return CompactOutcome(None, f"it would free too little ({before:,} to {after:,} tokens)", floor)
-        return CompactOutcome(replace(checkpoint, tokens_after=after), "folded", floor)
+        if wrong := problems(trial.view.messages):
+            return CompactOutcome(None, f"the folded view is malformed ({wrong[0]}); this is a bug of refold", floor)
+        return CompactOutcome(replace(trial.checkpoint, tokens_after=after), "folded", floor)
 
-    def _checkpoint(
-        self, draft: Draft, state: str, facts: dict[str, Any], cause: str, before: int, ran: list[str]
-    ) -> Checkpoint:
-        return self.store.create_checkpoint(
-            **draft.patch_values(),
-            state=state,
-            cause=cause,
-            strategies=tuple(ran),
-            tokens_before=before,
-            notes_status=draft.notes_status,
-            meta={"facts": facts},
-        )
 
-    def _measure(self, draft: Draft, messages: Sequence[Entry], checkpoint: Checkpoint) -> int:
-        view = self.projection.project(messages, checkpoint).view
-        return draft.estimator.tokens(view.units + draft.system_units)
+class _Trial:
+    """A checkpoint that is tried: with as much of the state as the goal has room for, and an account of what survived."""
+
+    def __init__(
+        self, projection: ProjectionBuilder, draft: Draft, messages: Sequence[Entry], checkpoint: Checkpoint
+    ) -> None:
+        self.projection, self.draft, self.messages, self.checkpoint = projection, draft, messages, checkpoint
+        self.tokens, self.view = 0, View(draft.estimator)
+
+    def settle(self, facts: dict[str, Any]) -> None:
+        """Finds the largest state that fits, then says in it what would be neither in view nor in the state."""
+        room = int(self.draft.policy.window * STATE_SHARE * self.draft.settings.chars_per_token)
+        state = ""
+        for part in (0.8, 0.4, 0.2, 0.0):
+            state = state_block(facts, _left_out(self.draft), int(room * part)) if part else ""
+            if self._try(state):
+                break
+        retained = self._retained(facts)
+        more = reminder(retained.away, room - len(state))
+        if more and self._try(f"{state}\n{more}"):
+            retained = self._retained(facts)
+        elif more:
+            self._try(state)
+        account = {"total": retained.total, "in_view": retained.in_view, "by_id": retained.by_id}
+        self.checkpoint = replace(self.checkpoint, meta={**self.checkpoint.meta, "retained": account})
+
+    def _try(self, state: str) -> bool:
+        self.checkpoint = replace(self.checkpoint, state=state.strip())
+        self.view = self.projection.project(self.messages, self.checkpoint).view
+        self.tokens = self.draft.estimator.tokens(self.view.units + self.draft.system_units)
+        return self.tokens <= self.draft.goal
+
+    def _retained(self, facts: dict[str, Any]) -> Retained:
+        numbers = {e.seq for e in self.messages}
+        return measure(must_keep(facts, self.messages), text_of(self.view.messages), numbers)
 
 
 def _left_out(draft: Draft) -> str:
