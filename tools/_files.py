@@ -88,7 +88,7 @@ def suggestions(ctx: ToolContext, path: Path, asked: str) -> list[str]:
     with contextlib.suppress(OSError):
         names = os.listdir(path.parent)
         close = [n for n in names if n.lower() == path.name.lower() or Path(n).stem == path.stem]
-        close += difflib.get_close_matches(path.name, names, 3, 0.75)
+        close += difflib.get_close_matches(path.name, names, 3, 0.6)
         found += [path.parent / n for n in close]
     if not found:
         found = [p for p in _walk(ctx.root) if p.name.lower() == path.name.lower()]

@@ -6,14 +6,12 @@ import re
 
 
 def glob_regex(pattern: str) -> re.Pattern[str]:
-    """Matches whole relative paths with / between their parts. A pattern without / is for a name at any depth.
-
-    Raises ValueError for a pattern that cannot be understood."""
-    pattern = pattern.removeprefix("./").strip()
+    """Matches whole relative paths with / between their parts. A pattern without / is for a name at any depth;
+    one that begins with ./ is not. Raises ValueError for a pattern that cannot be understood."""
+    pattern = pattern.strip()
     if pattern.endswith("/"):
         pattern += "**"
-    if "/" not in pattern:
-        pattern = f"**/{pattern}"
+    pattern = pattern.removeprefix("./") if "/" in pattern else f"**/{pattern}"
     try:
         return re.compile(_translate(pattern) + r"\Z", re.DOTALL)
     except re.error as error:

@@ -65,7 +65,7 @@ async def search(ctx: ToolContext, top: Path, request: Request) -> Answer:
         argv = [rg, *_arguments(request)]
     else:
         argv = [sys.executable, "-I", str(_STAND_IN), json.dumps(asdict(request))]
-    code, out, complaint = await _run(ctx.env, argv, top)
+    code, out, complaint = await _run(ctx.env, argv, top, ctx.state.get("search_seconds", SECONDS))
     return Answer(out, complaint, failed=code > 1)
 
 
@@ -90,7 +90,7 @@ def _arguments(r: Request) -> list[str]:
     return [*argv, "-e", r.pattern, "--", *r.paths]
 
 
-async def _run(env: Mapping[str, str], argv: list[str], cwd: Path) -> tuple[int, bytes, str]:
+async def _run(env: Mapping[str, str], argv: list[str], cwd: Path, seconds: float) -> tuple[int, bytes, str]:
     process = await asyncio.create_subprocess_exec(
         *argv,
         stdin=asyncio.subprocess.DEVNULL,
@@ -100,9 +100,9 @@ async def _run(env: Mapping[str, str], argv: list[str], cwd: Path) -> tuple[int,
         env=dict(env),
     )
     try:
-        out, complaint = await asyncio.wait_for(process.communicate(), SECONDS)
+        out, complaint = await asyncio.wait_for(process.communicate(), seconds)
     except TimeoutError:
-        raise ToolFailure(f"The search took longer than {SECONDS:.0f} s; narrow the path or the pattern.") from None
+        raise ToolFailure(f"The search took longer than {seconds:.0f} s; narrow the path or the pattern.") from None
     finally:
         if process.returncode is None:
             process.kill()
@@ -122,7 +122,7 @@ def text_path(raw: bytes) -> str:
 
 def hidden(path: str) -> bool:
     """Whether any part of a relative path begins with a dot."""
-    return any(part.startswith(".") for part in path.split("/"))
+    return any(part.startswith(".") and part not in (".", "..") for part in path.split("/"))
 
 
 def newest_first(top: Path, paths: Sequence[str]) -> list[str]:

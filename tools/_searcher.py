@@ -129,6 +129,8 @@ def files(request: dict[str, Any]) -> Iterator[str]:
             yield path
             continue
         rules = [] if request["everything"] else outer_rules(os.path.abspath(path), request["in_git"])
+        if ignored(path, True, rules):
+            rules = []  # it was named although it is ignored
         for found in walk(path, rules, request["everything"]):
             if name is None or name.match(os.path.basename(found)):
                 yield found

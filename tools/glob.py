@@ -36,7 +36,7 @@ async def glob(
         found = await _matching(ctx, top, wanted, True)
         note = "(only hidden or ignored files match)\n" if found else ""
     if not found:
-        return ToolOutput(f"No file matches {pattern} in {shown(ctx, top)}.", meta={"total": 0})
+        return ToolOutput(f"No file matches {pattern} in {shown(ctx, top)}", meta={"total": 0})
     first = newest_first(top, found)[: max(1, limit)]
     more = f"\n(the {len(first)} newest of {len(found)} files; narrow the pattern)" if len(first) < len(found) else ""
     lines = [plain(shown(ctx, Path(os.path.join(top, p)))) for p in first]

@@ -48,7 +48,7 @@ async def grep(
     )
     request, counts, note = await _counts(ctx, top, request, glob)
     if not counts:
-        return ToolOutput(f"{note}No match in {shown(ctx, where)}.", meta={"total": 0})
+        return ToolOutput(f"{note}No match in {shown(ctx, where)}", meta={"total": 0})
     files = newest_first(top, list(counts))
     if output != "lines":
         return _overview(ctx, top, files, counts, output, max(1, limit), note)
