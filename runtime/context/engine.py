@@ -22,8 +22,10 @@ from runtime.context.fates import fate, since_answer
 from runtime.context.history import HistoryManager
 from runtime.context.images import data_url
 from runtime.context.notes import NoteTaker
+from runtime.context.price import PAYS_WITHIN, PRUNING_LOSS, break_even, is_cold, suffix_units
 from runtime.context.projection import Patch, ProjectionBuilder, View, canonical
 from runtime.context.recall import Recall
+from runtime.context.redact import Redactor, without_keys
 from runtime.context.rounds import Step
 from runtime.context.unfold import without
 from runtime.model import Model, ModelError, ModelView
@@ -50,6 +52,7 @@ class ContextEngine:
         specs: Sequence[dict[str, Any]] = (),
         settings: ContextSettings | None = None,
         on_write: Callable[[Entry], None] = lambda entry: None,
+        redactor: Redactor | None = None,
     ) -> None:
         self.log = log
         self.settings = settings or ContextSettings()
@@ -60,6 +63,7 @@ class ContextEngine:
         self.compactor = ContextCompactor(self.store, self.projection)
         self.pinned: frozenset[int] = frozenset()
         self.window, self.window_source = 128_000, "default"
+        self.redactor = redactor or Redactor()
         self._on_write = on_write
         self._owed: list[Record] = []
         self._opened_at = log.entries[-1].seq if log.entries else 0
@@ -78,7 +82,7 @@ class ContextEngine:
             entry = self.log.append(record)
         except LogWriteError:
             steered = isinstance(record, User) and record.source == "steered"
-            if (steered or isinstance(record, (Assistant, ToolResult))) and record not in self._owed:
+            if steered or isinstance(record, (Assistant, ToolResult)):
                 self._owed.append(record)
             raise
         self._take(entry)
@@ -86,9 +90,15 @@ class ContextEngine:
         return entry
 
     def append_result(self, result: ToolResult, keep: str = "both") -> Entry:
-        """Appends a call's result; what is over its share of the window is spilled to a blob first."""
+        """Appends a call's result. Keys are taken out of it first (meta `redacted` counts them); what is over its share
+        of the window is spilled to a blob."""
+        result = without_keys(result, self.redactor)
         if door.too_large(result.text, self.policy.share):
-            blob = result.blob or self.log.blobs.put(result.text.encode("utf-8", "surrogatepass"))
+            try:
+                blob = result.blob or self.log.blobs.put(result.text.encode("utf-8", "surrogatepass"))
+            except LogWriteError:
+                self._owed.append(result)
+                raise
             words = door.shown(result.text, self.policy.share, blob, keep)
             result = replace(result, text=words, blob=blob, chars=len(result.text))
         return self.append(result)
@@ -96,9 +106,7 @@ class ContextEngine:
     def close_open_calls(self) -> list[Entry]:
         """Gives every call that Ctrl-C or a crash left open its answer, and writes down what a full disk would not
         take. The only place that does. Raises LogWriteError."""
-        while self._owed:
-            self.append(self._owed[0])
-            del self._owed[0]
+        self._pay()
         calls = self.history.open_calls()
         if not calls:
             return []
@@ -106,6 +114,16 @@ class ContextEngine:
         started, lost = since_answer(self.log.entries, answer)
         crashed = answer <= self._opened_at
         return [self.append(fate(c, started.get(c.id), lost=lost, crashed=crashed)) for c in calls]
+
+    def _pay(self) -> None:
+        """Writes down what could not be written before."""
+        owed, self._owed = self._owed, []
+        for n, record in enumerate(owed):
+            try:
+                self.append_result(record) if isinstance(record, ToolResult) else self.append(record)
+            except LogWriteError:
+                self._owed = owed[n:]
+                raise
 
     def _resume(self, entries: Sequence[Entry]) -> None:
         """Takes up a log. Of the figures of its requests only the newest matter, so no more of them is read."""
@@ -297,8 +315,27 @@ class ContextEngine:
         steps = self.projection.segmenter.steps(self.history.messages)
         return next((s for s in steps if any(e.seq == seq for e in s.entries())), None)
 
-    async def plan(self, model: Model | None, *, cause: str = "asked", focus: str = "") -> CompactOutcome:
-        """The fold that `compact` would commit, without committing it."""
+    async def prune_when_cheap(self) -> CompactOutcome | None:
+        """Before a turn: lets old results go early where that costs nothing (the provider's cache is cold) or soon pays
+        for itself. None where it is not worth it."""
+        if self.estimate() <= self.policy.target or self.should_compact().reason != "below_threshold":
+            return None
+        cold = is_cold(self.log.entries)
+        cause = "the provider's cache is cold" if cold else "it soon pays for itself"
+        outcome = await self.plan(None, cause=cause, most_loss=PRUNING_LOSS)
+        if outcome.checkpoint is None:
+            return None
+        after = self.projection.project(self.history.messages, outcome.checkpoint).view
+        suffix = suffix_units(self.current().messages, after.messages, self.estimator)
+        if not cold and break_even(suffix, self.current().units - after.units) > PAYS_WITHIN:
+            return None
+        self.append(outcome.checkpoint)
+        return outcome
+
+    async def plan(
+        self, model: Model | None, *, cause: str = "asked", focus: str = "", most_loss: int = 100
+    ) -> CompactOutcome:
+        """The fold that `compact` would commit, without committing it; only by strategies up to `most_loss`."""
         before = self.estimate()
         goal = self.policy.goal(before, self.floor())
         draft = Draft(
@@ -312,7 +349,9 @@ class ContextEngine:
             summarise=self.notes.writer(model, asked=cause == "asked"),
             focus=focus,
         )
-        return await self.compactor.compact(draft, self.history.messages, cause=cause, before=before)
+        return await self.compactor.compact(
+            draft, self.history.messages, cause=cause, before=before, most_loss=most_loss
+        )
 
     # -- what is out of view ----------------------------------------------------------------------------------------
 
