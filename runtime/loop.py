@@ -22,7 +22,7 @@ from runtime.events import (
     TurnStarted,
 )
 from runtime.model import Answer, ModelError, ModelView
-from runtime.recovery import fold, recover
+from runtime.recovery import fold, prune, recover
 from transcripts.log import LogWriteError
 from transcripts.records import TurnEnd, User
 
@@ -35,6 +35,8 @@ async def run_turn(crew: Crew, prompt: User) -> AsyncGenerator[Event, None]:
         crew.engine.close_open_calls()
         entry = crew.engine.append(prompt)
         yield TurnStarted(prompt.text, entry.seq)
+        async for event in prune(crew):
+            yield event
         async for event in _steps(crew, turn):
             yield event
     except ModelError as error:

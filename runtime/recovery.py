@@ -25,6 +25,8 @@ async def recover(crew: Crew, turn: Turn, error: ModelError, attempt: int) -> As
         return
     if error.kind in _TOO_LONG:
         turn.overflows += 1
+        if error.limit and hasattr(crew.model, "learn_window"):
+            crew.model.learn_window(error.limit)  # type: ignore[attr-defined]
         if turn.overflows > crew.limits.max_overflows:
             raise error
         async for event in fold(crew, error):
@@ -38,6 +40,13 @@ async def recover(crew: Crew, turn: Turn, error: ModelError, attempt: int) -> As
         crew.engine.append(User("[The connection broke. Go on exactly where you stopped.]", "harness"))
     yield Retrying(error.message, wait, attempt + 1, crew.retry.tries(error.kind))
     await asyncio.sleep(wait)
+
+
+async def prune(crew: Crew) -> AsyncIterator[Event]:
+    """Before a turn: lets old results go early where that is free or soon pays for itself."""
+    outcome = await crew.engine.prune_when_cheap()
+    if outcome is not None and outcome.checkpoint is not None:
+        yield Compacted(outcome.checkpoint, fold_line(outcome.checkpoint))
 
 
 async def fold(crew: Crew, error: ModelError | None = None) -> AsyncIterator[Event]:

@@ -41,11 +41,13 @@ class ContextCompactor:
         self.projection = projection
         self.strategies = list(strategies) or all_strategies()
 
-    async def compact(self, draft: Draft, messages: Sequence[Entry], *, cause: str, before: int) -> CompactOutcome:
-        """Runs the ladder over a draft. `before`: tokens of the request as it stands."""
+    async def compact(
+        self, draft: Draft, messages: Sequence[Entry], *, cause: str, before: int, most_loss: int = 100
+    ) -> CompactOutcome:
+        """Runs the ladder over a draft, up to `most_loss`. `before`: tokens of the request as it stands."""
         ran: list[str] = []
         for strategy in self.strategies:
-            if not strategy.wanted(draft):
+            if strategy.loss > most_loss or not strategy.wanted(draft):
                 continue
             size, notes = draft.tokens, draft.notes_upto
             await strategy.discard(draft)
