@@ -85,7 +85,8 @@ def readable(html: str, url: str) -> str:
     reader.feed(html)
     reader.close()
     parts = re.split(r"(\n```\n[\s\S]*?\n```\n)", "".join(reader.out))
-    text = "".join(part if part.startswith("\n```\n") else _tidy(part) for part in parts).strip()
+    tidy = (part.strip("\n") if part.startswith("\n```\n") else _tidy(part).strip() for part in parts)
+    text = "\n\n".join(part for part in tidy if part)
     title = " ".join(reader.title.split())
     return f"{title}\n\n{text}" if title and not text.startswith(f"# {title}") else text
 

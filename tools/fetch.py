@@ -44,11 +44,11 @@ TOOL = fetch
 def _part(ctx: ToolContext, text: str, status: int, start: int, url: str) -> ToolOutput:
     room = max(1000, ctx.share - 200)
     part = text[start : start + room]
-    notes = [] if status < 400 else [f"[HTTP status {status}]"]
+    notes = [] if status < 300 else [f"[HTTP status {status}]"]
     if start + room < len(text):
         notes.append(f"(characters {start}-{start + len(part)} of {len(text)}; continue with start={start + room})")
     body = part or "(nothing there)"
-    return ToolOutput("\n".join([body, *notes]), ok=status < 400, meta={"url": url, "status": status})
+    return ToolOutput("\n".join([body, *notes]), ok=status < 300, meta={"url": url, "status": status})
 
 
 async def _page(ctx: ToolContext, url: str) -> tuple[str, int]:

@@ -172,7 +172,5 @@ def test_writes_and_preview(ws):
     tool = ws.box.tools["apply_patch"]
     args = {"patch": patch("*** Update File: f", "*** Move to: g", "-a", "+b")}
     assert tool.writes(ws.ctx, args) == [ws.root / "f", ws.root / "g"]
-    assert tool.preview(ws.ctx, args) == (
-        "--- a/f\n+++ b/f\n@@ -1 +0,0 @@\n-a\n--- a/g\n+++ b/g\n@@ -0,0 +1 @@\n+b\n"
-    )
+    assert tool.preview(ws.ctx, args) == ("--- a/f\n+++ b/f\n@@ -1 +0,0 @@\n-a\n--- a/g\n+++ b/g\n@@ -0,0 +1 @@\n+b\n")
     assert tree(ws) == {"f": b"a\n"}
