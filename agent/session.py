@@ -22,7 +22,7 @@ from runtime.crew import Crew, Limits, Permit, total
 from runtime.events import AnswerRecorded, Compacted, CompactFailed, Compacting, Event, TurnEnded
 from runtime.folding import fold_line
 from runtime.loop import run_turn
-from runtime.model import Model
+from runtime.model import Model, ModelErrorKind
 from tools.base import Tool, check_arguments
 from transcripts.catalog import NotFound, find_session, new_path
 from transcripts.lines import VersionError
@@ -105,6 +105,8 @@ class Session:
             if entry.kind == "usage":
                 self.usage = total(self.usage, entry.record)
         self.notices += self.log.problems
+        if floor := workshop.floor_words(self.engine):
+            self.notices.append(floor)
         self.engine.append(Note("opened", {"pid": os.getpid(), "name": self.name, "model": self.model.name}))
         if name and notes.get("name") != name:
             self.engine.append(Note("name", name))
@@ -117,6 +119,9 @@ class Session:
         """One turn. The last event is TurnEnded; after `interrupt` its reason is "interrupted"."""
         self.engine.set_window(self.model.window, self.model.window_source)
         self.toolbox.ctx.share = self.engine.policy.share
+        if refusal := workshop.floor_refusal(self.engine):
+            yield TurnEnded("error", message=refusal, kind=ModelErrorKind.CONFIG)
+            return
         crew = Crew(self.engine, self.model, self.toolbox, self._permit, self._steered, self.limits)
         turn = run_turn(crew, User(text, source, tuple(images)))
         self._interrupting = False

@@ -171,3 +171,33 @@ def copy_entries(old: TranscriptLog, new: TranscriptLog) -> None:
                 continue
         if not isinstance(record, SessionStart) and entry.kind != "gap":
             new.append(record, entry.seq)
+
+
+SMALL_WINDOW = 40_000
+"""Tokens up to which what instructions and tools take of a window is worth a word at the start."""
+
+MOST_FLOOR = 0.75
+"""Part of the window that instructions and tools may take; with more of it no conversation fits."""
+
+
+def floor_words(engine: ContextEngine) -> str:
+    """What the person should know about how much of the window is taken before the first word; "" where it is little."""
+    floor, window = engine.floor(), engine.window
+    if window > SMALL_WINDOW and floor <= window // 2:
+        return ""
+    words = f"Instructions and tools take {floor:,} of the window's {window:,} tokens ({100 * floor // window} %)"
+    if floor <= window // 2:
+        return words + "."
+    return f"{words}: little is left for the conversation. Use a larger window, or shorten AGENTS.md."
+
+
+def floor_refusal(engine: ContextEngine) -> str:
+    """Why no turn can be made in this window; "" where one can."""
+    if engine.floor() <= engine.window * MOST_FLOOR:
+        return ""
+    system = engine.estimator.tokens(engine.estimator.units(engine.system))
+    return (
+        f"The window of {engine.window:,} tokens ({engine.window_source}) is too small: the instructions take {system:,} "
+        f"tokens and the tools {engine.floor() - system:,}. Set CONTEXT_WINDOW if it is larger, shorten AGENTS.md or use "
+        "--bare, or choose a model with a larger window."
+    )
