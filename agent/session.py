@@ -17,6 +17,8 @@ from agent.models import make_model
 from agent.permissions import Approval, Approver, Judgement, Permissions, Verdict
 from agent.settings import Settings
 from agent.version import VERSION
+from runtime.context.compact import CompactOutcome
+from runtime.context.ledger import Row, ledger
 from runtime.context.report import ContextReport, report_on
 from runtime.crew import Crew, Limits, Permit, total
 from runtime.events import AnswerRecorded, Compacted, CompactFailed, Compacting, Event, TurnEnded
@@ -217,6 +219,11 @@ class Session:
             yield CompactFailed(outcome.reason, outcome.floor)
         else:
             yield Compacted(outcome.checkpoint, fold_line(outcome.checkpoint))
+
+    async def preview_compact(self) -> tuple[CompactOutcome, list[Row]]:
+        """What a fold would do now, and what it would take out of the view; changes nothing and asks no model."""
+        outcome = await self.engine.plan(None)
+        return outcome, ledger(self.engine, outcome.checkpoint) if outcome.checkpoint else []
 
     def context(self) -> ContextReport:
         """What fills the window and what is out of view."""

@@ -6,7 +6,7 @@ from collections import Counter
 
 from agent.commands.base import Face
 from runtime.context.report import ContextReport
-
+from runtime.folding import fold_line
 
 WHILE_BUSY = True
 
@@ -19,6 +19,8 @@ async def run(face: Face, words: str) -> None:
     gone = out_of_view(report)
     if gone:
         face.say(f"Out of view, in the log, recalled when needed: {gone}.")
+    if report.checkpoint:
+        face.say(f"Last fold {report.checkpoint.id}: {fold_line(report.checkpoint)}.")
 
 
 def out_of_view(report: ContextReport) -> str:
@@ -29,7 +31,10 @@ def out_of_view(report: ContextReport) -> str:
 
 def _sums(report: ContextReport) -> str:
     share = 100 * report.estimate / report.window if report.window else 0
+    cached = (
+        f" {report.cached:.0%} of the last request came from the provider's cache." if report.cached is not None else ""
+    )
     return (
         f"About {report.estimate:,} of {report.window:,} tokens ({share:.0f} %); the window is {report.window_source}. "
-        f"Folding begins at {report.trigger:,}."
+        f"Folding begins at {report.trigger:,}.{cached}"
     )
