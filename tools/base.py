@@ -76,6 +76,8 @@ class ToolContext:
     """Asks the person a question with choices; None where nobody is there."""
     wrap: Callable[[list[str], Path], list[str]] | None = None
     """Puts a command line into the sandbox: (argv, cwd) -> argv. None runs it bare."""
+    wrap_online: Callable[[list[str], Path], list[str]] | None = None
+    """Like wrap, for a program whose work is the network (fetch)."""
     takes_images: bool = False
 
     def resolve(self, path: str) -> Path:

@@ -79,7 +79,7 @@ async def _get(ctx: ToolContext, url: str) -> tuple[dict[str, Any], bytes]:
     request = json.dumps({"url": url, "seconds": SECONDS, "most": MAX_BYTES})
     argv = [sys.executable, "-I", str(Path(__file__).with_name("_fetcher.py")), request]
     process = await asyncio.create_subprocess_exec(
-        *(ctx.wrap(argv, ctx.cwd) if ctx.wrap else argv),
+        *(ctx.wrap_online(argv, ctx.cwd) if ctx.wrap_online else argv),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

@@ -27,6 +27,8 @@ class Gate(Protocol):
     root: str
 
     @property
+    def folders(self) -> tuple[str, ...]: ...
+    @property
     def rules(self) -> Iterable[Rule]: ...
     @property
     def confined(self) -> bool: ...
@@ -261,7 +263,7 @@ def _recoverable(gate: Gate, part: Part, cwd: str) -> bool:
     if None in part.folders:
         return False
     paths = [places.real(os.path.join(f, t.text)) for f in _folders(part, cwd) for t in targets]
-    bases = [gate.root, *places.temporary_folders()]
+    bases = [*gate.folders, *places.temporary_folders()]
     inside = all(any(p != b and places.within(p, b) for b in bases) for p in paths)
     return inside and not any(places.within(gate.root, p) or "/.git" in p + "/" for p in paths)
 
@@ -270,8 +272,9 @@ class _RulesAlone:
     """A gate that knows nothing but rules: nothing is harmless by itself."""
 
     mode: Mode = "ask"
-    confined = False
-    root = "/"
+    confined: bool = False
+    root: str = "/"
+    folders: tuple[str, ...] = ("/",)
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = rules

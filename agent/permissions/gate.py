@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,17 +40,26 @@ class _NoSandbox:
 class Permissions:
     """Judges every call of one session.
 
-    `root` is the workspace, `home` the folder that keeps the rules. `extra` are rules of the session (from flags, or
-    of a trusted project). Raises RuleError where the kept rules cannot be read, ValueError for an unknown mode.
+    `root` is the workspace, `folders` more of it elsewhere, `home` the folder that keeps the rules. `extra` are rules
+    of the session (from flags, or of a trusted project). Raises RuleError where the kept rules cannot be read,
+    ValueError for an unknown mode.
     """
 
     def __init__(
-        self, mode: str, *, root: Path, home: Path, sandbox: Confines | None = None, extra: Sequence[Rule] = ()
+        self,
+        mode: str,
+        *,
+        root: Path,
+        home: Path,
+        sandbox: Confines | None = None,
+        extra: Sequence[Rule] = (),
+        folders: Sequence[Path] = (),
     ) -> None:
         self.mode: Mode = _mode(mode)
         self.root = places.real(root)
         self.home = places.real(home)
-        self.rules = RuleBook(home, root, extra)
+        self.folders: tuple[str, ...] = (self.root, *map(places.real, folders))
+        self.rules: RuleBook = RuleBook(home, root, extra)
         self._sandbox = sandbox or _NoSandbox()
 
     @property
@@ -99,6 +109,27 @@ class Permissions:
                     fitting.append(rule)
         return strongest(fitting)
 
+    def reveals(self, path: str) -> bool:
+        """Whether a rule of the person's opens a secret file to confined processes."""
+        rule = self.path_rule("read", path)
+        return rule is not None and rule.decision == "allow" and rule.pattern != "*"
+
+    def denies(self, path: str) -> bool:
+        """Whether a rule of the person's forbids to read a file."""
+        rule = self.path_rule("read", path)
+        return rule is not None and rule.decision == "deny"
+
+    @property
+    def denies_by_pattern(self) -> bool:
+        """Whether a rule forbids to read files by a pattern, so that each file has to be looked at."""
+        return any(r.tool == "read" and r.decision == "deny" and set("*?") & set(r.pattern) for r in self.rules)
+
+    def denied_places(self) -> list[str]:
+        """The files and folders that rules forbid to read by naming them (patterns are looked up file by file)."""
+        patterns = [r.pattern.removesuffix("/**") for r in self.rules if r.tool == "read" and r.decision == "deny"]
+        named = [os.path.expanduser(p) for p in patterns if not set("*?") & set(p)]
+        return [os.path.normpath(os.path.join(self.root, p)) for p in named]
+
     def judge_path_read(self, path: str) -> Judgement:
         """What may happen to reading one file or folder (an absolute path)."""
         rule = self.path_rule("read", path)
@@ -112,7 +143,7 @@ class Permissions:
                 "ask", f"{_short(path, self.root)} may hold secrets", f"read({_short(path, self.root)})", path
             )
         free = self.mode in ("auto", "yolo") or any(
-            places.within(resolved, f) for f in (self.root, *places.temporary_folders())
+            places.within(resolved, f) for f in (*self.folders, *places.temporary_folders())
         )
         if free or places.commonly_readable(resolved):
             return Judgement("allow", "reading there needs no permission")
@@ -138,7 +169,7 @@ class Permissions:
             return Judgement("ask", f"{shown} decides what runs or what is allowed", f"edit({shown})", path)
         if places.is_secret(resolved):
             return Judgement("ask", f"{shown} may hold secrets", f"edit({shown})", path)
-        if not places.within(resolved, self.root):
+        if not any(places.within(resolved, folder) for folder in self.folders):
             if self.mode != "ask" and any(places.within(resolved, f) for f in places.temporary_folders()):
                 return Judgement("allow", "it is a temporary file")
             return Judgement("ask", f"{path} lies outside the workspace", f"edit({resolved})", path)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from pathlib import Path
 
 _SECRET_NAMES = (
@@ -27,6 +28,8 @@ _NO_SECRET = (
     "*.rst",
     "hosts.yml.j2",
 )
+_SECRET_REGEX = re.compile("|".join(map(translate, _SECRET_NAMES)))
+_NO_SECRET_REGEX = re.compile("|".join(map(translate, _NO_SECRET)))
 _SECRET_FOLDERS = (
     ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".config/gcloud", ".config/gh",
     ".config/op", ".config/rclone", ".mozilla", ".config/google-chrome", ".config/chromium", ".local/share/keyrings",
@@ -68,9 +71,9 @@ def is_secret(path: str) -> bool:
     """Whether a file usually holds a key, a password or a token, by its name and place."""
     path = os.path.normpath(path)
     name = os.path.basename(path)
-    if any(fnmatchcase(name, p) for p in _NO_SECRET):
+    if _NO_SECRET_REGEX.match(name):
         return False
-    if any(fnmatchcase(name, p) for p in _SECRET_NAMES):
+    if _SECRET_REGEX.match(name):
         return True
     if any(f"/{folder}/" in f"{path}/" for folder in _SECRET_FOLDERS):
         return True
@@ -84,7 +87,7 @@ def secret_folders() -> list[str]:
 
 def secret_name(name: str) -> bool:
     """Whether a file of this name is secret wherever it lies."""
-    return any(fnmatchcase(name, p) for p in _SECRET_NAMES) and not any(fnmatchcase(name, p) for p in _NO_SECRET)
+    return _SECRET_REGEX.match(name) is not None and not _NO_SECRET_REGEX.match(name)
 
 
 def steers(path: str, root: str, own_home: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Protocol
 from agent.permissions import places
 from agent.sandbox.bwrap import Bubblewrap, of_system, of_wheel
 from agent.sandbox.landlock import Landlock
-from agent.sandbox.layout import Layout, Place, layout
+from agent.sandbox.layout import Layout, Place, ReadRules, layout
 from agent.sandbox.seatbelt import Seatbelt
 
 NONE = "none"
@@ -53,8 +53,8 @@ class SandboxError(Exception):
 
 
 class Sandbox:
-    """The sandbox of one session. `revealed` are secret files it may read, `extra` further folders it may change;
-    `temporary` the folders for temporary files (unset: the system's).
+    """The sandbox of one session. `extra` are further folders it may change, `temporary` the folders for
+    temporary files (unset: the system's). `rules` may be set later: what the person's rules reveal and deny.
 
     Which rung it stands on is found out when it is first asked for, or beforehand in the background by `prepare`; a
     probe runs `true` once, about 10 ms."""
@@ -65,13 +65,13 @@ class Sandbox:
         home: Path,
         *,
         rungs: Sequence[Rung] = RUNGS,
-        revealed: Sequence[str] = (),
         extra: Sequence[Path] = (),
         temporary: Sequence[Path] | None = None,
     ) -> None:
         temp = places.temporary_folders() if temporary is None else tuple(map(places.real, temporary))
         more = tuple(map(places.real, extra))
-        self.place = Place(places.real(root), places.real(home), tuple(revealed), more, temp)
+        self.place = Place(places.real(root), places.real(home), more, temp)
+        self.rules: ReadRules | None = None
         self._rungs = tuple(rungs)
         self._lock = threading.Lock()
         self._rung: Rung | None = None
@@ -104,7 +104,7 @@ class Sandbox:
         rung = self._chosen()
         if rung is None:
             raise SandboxError("there is no sandbox here, and this command was only allowed inside one")
-        plan = layout(self.place, confinement)
+        plan = layout(self.place, confinement, self.rules)
         hidden = any(places.within(str(cwd), h) for h in plan.hidden)
         return rung.wrap(argv, Path(self.place.root) if hidden else cwd, plan)
 

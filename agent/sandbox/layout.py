@@ -7,9 +7,10 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from agent.permissions import places
 
@@ -49,20 +50,29 @@ class Layout:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
+class ReadRules(Protocol):
+    """What the person's rules say about reading."""
+
+    @property
+    def denies_by_pattern(self) -> bool: ...
+    def reveals(self, path: str) -> bool: ...
+    def denies(self, path: str) -> bool: ...
+    def denied_places(self) -> list[str]: ...
+
+
 @dataclass(frozen=True)
 class Place:
-    """Where a session works: the workspace, refold's own folder, and what the person has opened by rules."""
+    """Where a session works: the workspace, refold's own folder, and further folders that can be changed."""
 
     root: str
     home: str
-    revealed: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
     temporary: tuple[str, ...] = field(default_factory=places.temporary_folders)
 
 
-def layout(place: Place, confinement: str) -> Layout:
+def layout(place: Place, confinement: str, rules: ReadRules | None = None) -> Layout:
     """The layout of a confinement: read-only, workspace or network."""
-    hidden = tuple(h for h in hidden_paths(place) if h not in place.revealed)
+    hidden = tuple(hidden_paths(place, rules))
     cache = cache_folder(place)
     if confinement == "read-only":
         scratch = os.path.join(cache, "scratch")
@@ -98,13 +108,18 @@ def existing(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(p for p in paths if os.path.exists(p)))
 
 
-def hidden_paths(place: Place) -> list[str]:
-    """Files and folders that no confined process may read: keys, our own home, sockets that lead outside."""
+def hidden_paths(place: Place, rules: ReadRules | None = None) -> list[str]:
+    """Files and folders that no confined process may read: keys, our own home, sockets that lead outside, and what
+    rules deny; less what rules reveal."""
     home = places.home()
     found = [f for f in places.secret_folders() if os.path.exists(f)]
     found += [str(p) for pattern in _HOME_FILES for p in Path(home).glob(pattern)]
     found += [p for p in _SYSTEM_SECRETS if os.path.exists(p) and os.access(p, os.R_OK)]
-    found += [*_own(place), *_sockets(place.temporary), *secret_files(place.root)]
+    denied = rules.denies if rules and rules.denies_by_pattern else lambda path: False
+    found += [f for folder in (place.root, *place.extra) for f in secret_files(folder, denied)]
+    if rules:
+        found = [f for f in found if not rules.reveals(f)] + rules.denied_places()
+    found += [*_own(place), *_sockets(place.temporary)]
     return list(dict.fromkeys(p for p in map(places.real, found) if os.path.lexists(p)))
 
 
@@ -115,8 +130,8 @@ def _own(place: Place) -> list[str]:
     return [e.path for e in os.scandir(place.home) if not places.within(place.root, e.path)]
 
 
-def secret_files(root: str) -> Iterator[str]:
-    """The files of the workspace that usually hold secrets, by their names."""
+def secret_files(root: str, denied: Callable[[str], bool]) -> Iterator[str]:
+    """The files of a folder that usually hold secrets, by their names, and those that are denied."""
     waiting, looked = [(root, 0)], 0
     while waiting and looked < MAX_FOLDERS:
         folder, depth = waiting.pop(0)
@@ -129,7 +144,7 @@ def secret_files(root: str) -> Iterator[str]:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in _SKIPPED and depth < MAX_DEPTH:
                     waiting.append((entry.path, depth + 1))
-            elif places.secret_name(entry.name):
+            elif places.secret_name(entry.name) or denied(entry.path):
                 yield entry.path
 
 

@@ -4,5 +4,8 @@ from agent.undo.difference import Change
 from agent.undo.restore import RestoreReport
 from agent.undo.snapshots import Snapshots
 from agent.undo.store import Snapshot, SnapshotError
+from agent.undo.timeline import NOTE, Point, Step, Timeline
 
-__all__ = ["Change", "RestoreReport", "Snapshot", "SnapshotError", "Snapshots"]
+__all__ = [
+    "NOTE", "Change", "Point", "RestoreReport", "Snapshot", "SnapshotError", "Snapshots", "Step", "Timeline",
+]  # fmt: skip

@@ -112,6 +112,7 @@ class _Work:
     def _open_folder(self, where: str) -> None:
         """Lets us write into the folder of a path where its mode forbids it; `close_opened` sets the mode back."""
         folder = os.path.dirname(where)
+        os.makedirs(folder, exist_ok=True)
         mode = stat.S_IMODE(os.stat(folder).st_mode)
         if not mode & stat.S_IWUSR or not mode & stat.S_IXUSR:
             os.chmod(folder, mode | stat.S_IRWXU)

@@ -38,11 +38,12 @@ class Scan:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def scan(root: str, excluded: Sequence[str] = ()) -> Scan:
-    """Looks through a folder, the shallow parts first. `excluded` are absolute paths that are passed over."""
+def scan(root: str, more: Sequence[str] = (), excluded: Sequence[str] = ()) -> Scan:
+    """Looks through a folder, the shallow parts first, and then through `more` folders, whose files are named by
+    their absolute paths. `excluded` are absolute paths that are passed over."""
     result = Scan()
-    passed = {os.path.relpath(p, root) for p in excluded}
-    waiting = [""]
+    passed = {*excluded, *(os.path.relpath(p, root) for p in excluded)}
+    waiting = ["", *(folder.rstrip("/") + "/" for folder in more)]
     for prefix in waiting:
         try:
             descriptor = os.open(os.path.join(root, prefix), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -60,7 +61,7 @@ def _look(result: Scan, prefix: str, descriptor: int, passed: set[str]) -> list[
     """Adds what one folder holds and gives the folders in it, each with a slash at its end."""
     found, left_out, folders = result.found, result.left_out, []
     names = os.listdir(descriptor)
-    if prefix and "CACHEDIR.TAG" in names:
+    if prefix not in ("", "/") and "CACHEDIR.TAG" in names:
         left_out[prefix.rstrip("/")] = "a cache folder"
         return []
     if len(found) + len(names) > MAX_ENTRIES:

@@ -31,14 +31,15 @@ KEEP_SECONDS = 30 * 24 * 3600
 class Snapshots:
     """The snapshots of one workspace. All methods are synchronous and may be called from any thread.
 
-    `root` is the workspace, `store_dir` the folder that keeps them, `extra_dirs` absolute paths inside the workspace
-    that are passed over. Raises OSError where the store cannot be written.
+    `root` is the workspace, `store_dir` the folder that keeps them, `extra_dirs` further folders they cover. Raises
+    OSError where the store cannot be written.
     """
 
     def __init__(self, root: Path, store_dir: Path, extra_dirs: Sequence[Path] = ()) -> None:
         self.root = os.path.realpath(root)
         self.store = Store(store_dir)
-        self._excluded = [os.path.realpath(p) for p in (*extra_dirs, store_dir)]
+        self._more = [d for d in map(os.path.realpath, extra_dirs) if not _within(d, self.root) and os.path.isdir(d)]
+        self._excluded = [os.path.realpath(store_dir)]
         self._known: dict[str, tuple[Key, Entry, int]] = {}
         self._last: Snapshot | None = None
         self._lock = threading.RLock()
@@ -50,7 +51,7 @@ class Snapshots:
         `also` are files outside of the workspace that are about to be written.
         """
         with self._lock, self.store.shared():
-            seen = scan(self.root, self._excluded)
+            seen = scan(self.root, self._more, self._excluded)
             tree = self._tree(seen)
             outside = {str(p): self._single(str(p)) for p in also if not self._covers(str(p))}
             last = self._last
@@ -107,7 +108,7 @@ class Snapshots:
     # -- the present state --------------------------------------------------------------------------------------------
 
     def _now(self, against: Snapshot) -> Snapshot:
-        seen = scan(self.root, self._excluded)
+        seen = scan(self.root, self._more, self._excluded)
         outside = {path: self._single(path) for path in against.outside}
         return Snapshot("", time.time(), "now", self._tree(seen), outside, seen.left_out)
 
@@ -156,7 +157,8 @@ class Snapshots:
             return None
 
     def _covers(self, path: str) -> bool:
-        return os.path.realpath(path).startswith(self.root + "/")
+        real = os.path.realpath(path)
+        return any(_within(real, folder) for folder in (self.root, *self._more))
 
     def _remember(self, data: Mapping[str, Any]) -> None:
         for path, (key, entry, settled) in data.items():
@@ -165,6 +167,10 @@ class Snapshots:
 
     def _save_known(self) -> None:
         self.store.save_cache(self._known)
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _head(root: str) -> str:

@@ -1,0 +1,101 @@
+"""What stands between a call and the machine in one session: permissions, the sandbox, snapshots, trust."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agent.permissions import Judgement, Permissions, Rule, RuleError, parse_rule, rules_of_table
+from agent.sandbox import NONE, Sandbox, child_env
+from agent.settings import Settings
+from agent.trust import Trust
+from agent.undo import Point, Snapshots, Timeline
+from tools.base import Tool, ToolContext
+
+OWN_KEYS = ("OPENAI_API_KEY", "REFOLD_API_KEY")
+"""The names of our own keys in the environment."""
+
+
+class Safety:
+    """The guards of one session in `root`. Raises RuleError where the person's rules cannot be read."""
+
+    def __init__(self, settings: Settings, root: Path) -> None:
+        self.root, self.home = root, settings.home
+        self.trust = Trust(settings.home, root)
+        self.sandbox = Sandbox(root, settings.home, extra=settings.add_dirs)
+        self.notices: list[str] = []
+        mode = settings.permission_mode or ("auto" if self.sandbox.kind != NONE else "ask")
+        self.permissions = Permissions(
+            mode, root=root, home=settings.home, sandbox=self.sandbox, extra=self._rules(settings),
+            folders=settings.add_dirs,
+        )  # fmt: skip
+        self.sandbox.rules = self.permissions
+        self._add_dirs = settings.add_dirs
+        self._confinement = "off"
+        self._timeline: Timeline | None = None
+        self.env = child_env(os.environ, OWN_KEYS, [settings.api_key])
+
+    def _rules(self, settings: Settings) -> Sequence[Rule]:
+        """The rules of the command line, and those of the folder where they are trusted."""
+        rules = [parse_rule(rule, "allow", "session") for rule in settings.allow]
+        rules += [parse_rule(rule, "deny", "session") for rule in settings.deny]
+        shared = self.trust.read(".refold/permissions.toml")
+        if shared is not None:
+            try:
+                rules += rules_of_table(tomllib.loads(shared.decode()), "session")
+            except (ValueError, RuleError) as error:
+                raise RuleError(
+                    f"the rules of this folder (.refold/permissions.toml) cannot be read: {error}"
+                ) from error
+        return rules
+
+    @property
+    def timeline(self) -> Timeline:
+        """The snapshots of this session. Opening the store makes folders, so it is opened when first needed."""
+        if self._timeline is None:
+            name = f"{self.root.name}-{hashlib.sha256(str(self.root).encode()).hexdigest()[:12]}"
+            self._timeline = Timeline(Snapshots(self.root, self.home / "undo" / name, self._add_dirs))
+        return self._timeline
+
+    def install(self, ctx: ToolContext) -> None:
+        """Makes the tools of a session run under these guards."""
+        ctx.wrap, ctx.wrap_online = self.wrap, self.wrap_online
+        ctx.env = self.env
+
+    def wrap(self, argv: list[str], cwd: Path) -> list[str]:
+        """Confines a command as its call was judged. Raises SandboxError where that is not possible."""
+        return self.sandbox.wrap(argv, cwd, self._confinement)
+
+    def wrap_online(self, argv: list[str], cwd: Path) -> list[str]:
+        """Confines a program whose work is the network."""
+        return self.sandbox.wrap(argv, cwd, "network" if self.permissions.confined else "off")
+
+    async def before(
+        self, judgement: Judgement, tool: Tool, args: Mapping[str, Any], ctx: ToolContext, title: str
+    ) -> dict[str, Any] | None:
+        """Prepares an allowed call: its confinement, and for one with effects a snapshot; gives the note for the log
+        by which that is found again. Where no snapshot can be made, a notice says so and the call goes on."""
+        self._confinement = judgement.sandbox or "off"
+        if tool.effect == "read" or judgement.sandbox == "read-only":
+            return None
+        try:
+            also = tool.writes(ctx, args) if tool.writes else []
+            ident = await asyncio.to_thread(lambda: self.timeline.snapshots.take(title, also))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            self.notices.append(f"/undo does not cover this call: {error}")
+            return None
+        return {"id": ident, "title": title}
+
+    def took(self, note: Mapping[str, Any], seq: int) -> None:
+        """The note is in the log under this number."""
+        self.timeline.add(Point(str(note["id"]), seq, str(note["title"])))
+
+    def close(self) -> None:
+        """Keeps what makes the next session quick."""
+        if self._timeline is not None:
+            self._timeline.snapshots.close()

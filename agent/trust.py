@@ -1,0 +1,152 @@
+"""Trust in a folder: what it brings along does nothing until the person has said so, and again after any change.
+
+A folder may bring configuration, rules, hooks, MCP servers, skills and commands. All of these can run programs or
+loosen permissions, so each file counts only while its content is the one that was trusted. The list is kept in the
+person's home, never in the folder. A folder's .env is not on it: refold never reads one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_FILES = (
+    (".refold/config.toml", "configuration"),
+    (".refold/permissions.toml", "rules"),
+    (".refold/hooks.json", "hooks"),
+    (".refold/hooks.toml", "hooks"),
+    (".refold/mcp.json", "MCP servers"),
+    (".mcp.json", "MCP servers"),
+    (".claude/settings.json", "hooks"),
+    (".claude/settings.local.json", "hooks"),
+)
+_FOLDERS = (
+    (".refold/hooks", "hooks"),
+    (".refold/skills", "skill"),
+    (".refold/commands", "command"),
+    (".refold/agents", "agent"),
+    (".agents/skills", "skill"),
+    (".claude/skills", "skill"),
+    (".claude/commands", "command"),
+    (".claude/agents", "agent"),
+)
+MAX_FILES = 2_000
+"""Files in the folders of skills and hooks that are looked at; a folder with more is not trusted."""
+
+
+@dataclass(frozen=True)
+class Brought:
+    """One file that a folder brings along: its path relative to the folder, what it is, the SHA-256 of its bytes."""
+
+    path: str
+    what: str
+    sha: str
+
+
+@dataclass(frozen=True)
+class TrustState:
+    """`known` files count; `new` and `changed` ones do not until they are trusted; `gone` were trusted once."""
+
+    known: tuple[Brought, ...] = ()
+    new: tuple[Brought, ...] = ()
+    changed: tuple[Brought, ...] = ()
+    gone: tuple[str, ...] = ()
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything the person should be asked about."""
+        return bool(self.new or self.changed)
+
+
+class Trust:
+    """What is trusted in one folder, kept in home/trust.json."""
+
+    def __init__(self, home: Path, root: Path) -> None:
+        self._file = home / "trust.json"
+        self.root = os.path.realpath(root)
+
+    def state(self) -> TrustState:
+        """What the folder brings along now, and how it stands."""
+        pinned = self._pinned()
+        found = list(brought(self.root))
+        return TrustState(
+            known=tuple(b for b in found if pinned.get(b.path) == b.sha),
+            new=tuple(b for b in found if b.path not in pinned),
+            changed=tuple(b for b in found if b.path in pinned and pinned[b.path] != b.sha),
+            gone=tuple(p for p in pinned if p not in {b.path for b in found}),
+        )
+
+    def allows(self, path: str | Path) -> bool:
+        """Whether a file of the folder counts: it was trusted, and its content is still the same."""
+        return self.read(path) is not None
+
+    def read(self, path: str | Path) -> bytes | None:
+        """The content of a file that counts, exactly the bytes that were trusted; None for any other. Use what this
+        gives: a file read again may be another one."""
+        where = os.path.join(self.root, path)
+        relative = os.path.relpath(where, self.root)
+        try:
+            data = Path(where).read_bytes()
+        except OSError:
+            return None
+        return data if self._pinned().get(relative) == hashlib.sha256(data).hexdigest() else None
+
+    def grant(self, files: tuple[Brought, ...] | None = None) -> None:
+        """Trusts files as they were shown (all that the folder brings, where none are named). Raises OSError."""
+        pinned = {b.path: b.sha for b in (brought(self.root) if files is None else files)}
+        self._save({**({} if files is None else self._pinned()), **pinned})
+
+    def revoke(self) -> None:
+        """Trusts nothing of the folder any more. Raises OSError."""
+        self._save({})
+
+    def _pinned(self) -> Mapping[str, str]:
+        entry = self._load().get(self.root)
+        files = entry.get("files") if isinstance(entry, dict) else None
+        return {str(p): str(s) for p, s in files.items()} if isinstance(files, dict) else {}
+
+    def _load(self) -> dict[str, object]:
+        # A list that cannot be read trusts nothing.
+        try:
+            data = json.loads(self._file.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return data if isinstance(data, dict) else {}
+
+    def _save(self, files: Mapping[str, str]) -> None:
+        data = self._load()
+        data.pop(self.root, None)
+        if files:
+            data[self.root] = {"files": dict(sorted(files.items()))}
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary = self._file.with_name(f".trust.{os.getpid()}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(data, file, indent=1)
+        os.replace(temporary, self._file)
+
+
+def brought(root: str) -> Iterator[Brought]:
+    """Everything in a folder that could run programs or loosen permissions. Symlinks count by what they lead to, and
+    only inside the folder."""
+    for path, what in _FILES:
+        yield from _one(root, path, what)
+    for folder, what in _FOLDERS:
+        paths = sorted(p for p in Path(root, folder).rglob("*") if p.is_file())
+        if len(paths) <= MAX_FILES:
+            for path in paths:
+                yield from _one(root, os.path.relpath(path, root), what)
+
+
+def _one(root: str, path: str, what: str) -> Iterator[Brought]:
+    where = os.path.realpath(os.path.join(root, path))
+    if not where.startswith(root.rstrip("/") + "/"):
+        return
+    try:
+        yield Brought(path, what, hashlib.sha256(Path(where).read_bytes()).hexdigest())
+    except OSError:
+        return
