@@ -6,72 +6,130 @@ Gathered from the records once each; kept inside the checkpoint, so that a fold 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Iterable, Mapping
+import os
+import shlex
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runtime.context.sightings import command_kind, constraints, failed_tests, made, named
 from transcripts.log import Entry
 
-_CONSTRAINT = re.compile(
-    r"(?i)\b(never|don't|do not|must|always|only|without|avoid|keep|make sure|no more than|at most)\b|不要|必须|禁止|务必"
-)
-_MOST_CONSTRAINTS, _MOST_FILES, _MOST_COMMANDS = 24, 60, 16
+_MOST = {"constraints": 40, "named": 160, "files": 120, "commands": 32, "failing": 40, "made": 16, "todo": 50}
+"""Entries of each list; the oldest leave first, files that were only read before files that were written."""
 _WRITERS = frozenset({"write", "edit", "apply_patch"})
+
+_WRITTEN, _READ = "files written", "files read"
+_LINE = 100
+"""Characters a line of file names may have before the next begins."""
 
 
 def empty_facts() -> dict[str, Any]:
     """No facts yet. Plain JSON values, for they live in a checkpoint."""
-    return {"upto": 0, "goal": [0, ""], "constraints": [], "files": {}, "commands": {}, "todo": []}
+    return {
+        "upto": 0, "goal": [0, ""], "constraints": [], "named": [], "files": {}, "commands": {}, "failing": {},
+        "made": [], "todo": [],
+    }  # fmt: skip
 
 
 def gather(facts: Mapping[str, Any], entries: Iterable[Entry]) -> dict[str, Any]:
     """The facts with what these entries add; numbers at or below `facts["upto"]` are passed over."""
-    out = {
-        **facts,
-        "constraints": list(facts["constraints"]),
-        "files": dict(facts["files"]),
-        "commands": dict(facts["commands"]),
-    }
+    out: dict[str, Any] = {**empty_facts(), **facts}
+    out = {k: v.copy() if isinstance(v, (list, dict)) else v for k, v in out.items()}
     for entry in entries:
         if entry.seq <= facts["upto"]:
             continue
         if entry.kind == "user" and entry.record.source != "harness":
             _words(out, entry.seq, entry.record.text)
         elif entry.kind == "tool_result":
-            _result(out, entry.seq, entry.record.name, entry.record.status, entry.record.meta)
+            _result(out, entry.seq, entry.record)
         out["upto"] = max(out["upto"], entry.seq)
     return out
+
+
+# -- taking down ------------------------------------------------------------------------------------------------------
 
 
 def _words(facts: dict[str, Any], seq: int, text: str) -> None:
     if not facts["goal"][0]:
         facts["goal"] = [seq, text[:600]]
-    for sentence in re.split(r"(?<=[.!?。！？])\s+|\n+", text[:20_000]):
-        if _CONSTRAINT.search(sentence) and len(sentence) <= 400:
-            facts["constraints"].append([seq, sentence.strip()])
-    del facts["constraints"][:-_MOST_CONSTRAINTS]
+    facts["constraints"] += [[seq, sentence] for sentence in constraints(text)]
+    facts["named"] += [[seq, name] for name in named(text)]
+    for kind in ("constraints", "named"):
+        del facts[kind][: -_MOST[kind]]
 
 
-def _result(facts: dict[str, Any], seq: int, name: str, status: str, meta: Mapping[str, Any]) -> None:
-    path = meta.get("path")
-    if isinstance(path, str) and isinstance(meta.get("sha"), str) and status == "ok":
-        how = "wrote" if name in _WRITERS else "read"
-        before = facts["files"].pop(path, {})
-        facts["files"][path] = {
-            "seq": seq, "sha": meta["sha"], "how": how, "lines": meta.get("lines", ""),
-            "wrote": seq if how == "wrote" else before.get("wrote", 0),
-        }  # fmt: skip
-        while len(facts["files"]) > _MOST_FILES:
-            facts["files"].pop(next(iter(facts["files"])))
+def _result(facts: dict[str, Any], seq: int, record: Any) -> None:
+    meta: Mapping[str, Any] = record.meta
+    if isinstance(meta.get("path"), str) and isinstance(meta.get("sha"), str) and record.status == "ok":
+        _file(facts, seq, record.name in _WRITERS, meta)
     if isinstance(meta.get("command"), str):
-        kind = " ".join(meta["command"].split()[:2])[:60]
-        facts["commands"].pop(kind, None)
-        facts["commands"][kind] = {"seq": seq, "command": meta["command"][:300], "exit": meta.get("exit_code")}
-        while len(facts["commands"]) > _MOST_COMMANDS:
-            facts["commands"].pop(next(iter(facts["commands"])))
+        _command(facts, seq, meta["command"], meta.get("exit_code"), record.text)
     if isinstance(meta.get("todo"), list):
-        facts["todo"] = meta["todo"]
+        items = [item for item in meta["todo"] if isinstance(item, dict)][: _MOST["todo"]]
+        facts["todo"] = [{k: str(item.get(k, ""))[:200] for k in ("text", "status")} for item in items]
+
+
+def _file(facts: dict[str, Any], seq: int, wrote: bool, meta: Mapping[str, Any]) -> None:
+    files = facts["files"]
+    before = files.pop(meta["path"], {})
+    files[meta["path"]] = {
+        "seq": seq, "sha": meta["sha"], "how": "wrote" if wrote else "read", "lines": meta.get("lines", ""),
+        "wrote": seq if wrote else before.get("wrote", 0),
+    }  # fmt: skip
+    if len(files) > _MOST["files"]:
+        files.pop(next((path for path, known in files.items() if not known["wrote"]), next(iter(files))))
+
+
+def _command(facts: dict[str, Any], seq: int, command: str, code: Any, output: str) -> None:
+    _failures(facts, seq, command[:300], code, output)
+    facts["made"] = [*facts["made"], *([seq, line] for line in made(output))][-_MOST["made"] :]
+    kind = command_kind(command)
+    if kind:
+        facts["commands"].pop(kind, None)
+        facts["commands"][kind] = {"seq": seq, "command": command[:300], "exit": code}
+    _let_oldest_go(facts["commands"], _MOST["commands"])
+
+
+def _failures(facts: dict[str, Any], seq: int, command: str, code: Any, output: str) -> None:
+    """Tests that fail now: those just seen to fail, less those that the same command, or a green run of what holds
+    them, does not name any more."""
+    failing = facts["failing"]
+    now = failed_tests(output) if code != 0 else []
+    for name in [n for n, known in failing.items() if n in now or _settles(command, code, n, known["command"])]:
+        del failing[name]
+    failing.update({name: {"seq": seq, "command": command} for name in now})
+    _let_oldest_go(failing, _MOST["failing"])
+
+
+def _settles(command: str, code: Any, test: str, seen_in: str) -> bool:
+    """Whether a run that does not name a failing test says that it passes."""
+    if command == seen_in:
+        return code is not None
+    if code != 0 or not (kind := command_kind(command)):
+        return False
+    words = _split(command)
+    file = test.partition("::")[0]
+    aims = [w.partition("::")[0].rstrip("/") for w in words if "/" in w or w.endswith((".py", ".js", ".ts", ".go"))]
+    if any(aim and (file == aim or file.startswith(f"{aim}/")) for aim in aims):
+        return "::" not in command or test in words
+    return not aims and kind == command_kind(seen_in) and all(w.startswith("-") for w in words[len(kind.split()) :])
+
+
+def _split(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
+
+
+def _let_oldest_go(table: dict[str, Any], most: int) -> None:
+    while len(table) > most:
+        del table[next(iter(table))]
+
+
+# -- files, then and now ----------------------------------------------------------------------------------------------
 
 
 def file_sha(path: str, most: int = 8_000_000) -> str:
@@ -93,37 +151,138 @@ def validity(known: Mapping[str, Any]) -> str:
     return "unchanged since" if now == known["sha"] else "changed since"
 
 
-def state_block(facts: Mapping[str, Any], left_out: str, limit: int) -> str:
-    """The state as text of at most `limit` characters: the person's words first, for they weigh most."""
-    lines: list[str] = []
-    seq, goal = facts["goal"]
-    if seq:
-        lines.append(f"first request (#{seq}): {' '.join(goal.split())}")
-    lines += [f"the person said (#{n}): {words}" for n, words in facts["constraints"]]
-    lines += [f"todo [{t.get('status', '')}] {t.get('text', '')}" for t in facts["todo"] if isinstance(t, dict)]
-    lines += _command_lines(facts["commands"])
-    lines += _file_lines(facts["files"])
-    room = limit - len(left_out) - 2
-    kept: list[str] = []
-    for line in lines:
-        line = line if len(line) <= 420 else f"{line[:400]} ..."
-        if room - len(line) - 1 < 0:
-            kept.append("(more by recall)")
-            break
-        room -= len(line) + 1
-        kept.append(line)
+# -- telling ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Section:
+    """A heading and what stands under it, most telling first. `weight`: its claim to room beside the others."""
+
+    heading: str
+    lines: Sequence[str]
+    weight: int = 1
+
+    @property
+    def size(self) -> int:
+        """Characters of all of it."""
+        return len(self.heading) + 1 + sum(len(line) + 1 for line in self.lines)
+
+    def cut(self, room: int) -> list[str]:
+        """As many lines as fit into `room` characters, and how many do not; no heading without a line."""
+        if self.size <= room:
+            return [self.heading, *self.lines]
+        room -= len(self.heading) + 25
+        kept: list[str] = []
+        for line in self.lines:
+            room -= len(line) + 1
+            if room < 0:
+                break
+            kept.append(line)
+        return [self.heading, *kept, f"({len(self.lines) - len(kept)} more: recall)"] if kept else []
+
+
+def state_block(facts: Mapping[str, Any], left_out: str, limit: int, visible: Container[int] = ()) -> str:
+    """The state as text of at most `limit` characters. Words that stand in a message whose number is in `visible` are
+    in view anyway and are not said again. Where not all fits, each section gets a fair share, and what one does not
+    need goes to the others."""
+    facts = {**empty_facts(), **facts}
+    sections = [s for s in _sections(facts, visible) if s.lines]
+    shares = _fair([(s.size, s.weight) for s in sections], limit - len(left_out) - 1)
+    kept = [line for section, share in zip(sections, shares, strict=True) for line in section.cut(share)]
     return "\n".join([*kept, left_out]).strip()
 
 
-def _command_lines(commands: Mapping[str, Any]) -> list[str]:
-    newest = sorted(commands.values(), key=lambda c: -c["seq"])
-    return [f"last run (#{c['seq']}): {c['command']} -> exit {c['exit']}" for c in newest]
+def _fair(needs: Sequence[tuple[int, int]], room: int) -> list[int]:
+    """The share of each (need, weight): who needs less than the share of its weight gets that, the others the rest."""
+    shares = [0] * len(needs)
+    order = sorted(range(len(needs)), key=lambda n: needs[n][0] / needs[n][1])
+    weights = sum(weight for _, weight in needs)
+    for n in order:
+        need, weight = needs[n]
+        shares[n] = min(need, max(0, room) * weight // weights)
+        room, weights = room - shares[n], weights - weight
+    return shares
 
 
-def _file_lines(files: Mapping[str, Any]) -> list[str]:
-    newest = sorted(files.items(), key=lambda item: (-item[1]["wrote"], -item[1]["seq"]))
-    out: list[str] = []
-    for path, f in newest:
-        how = f"written (#{f['wrote']})" if f["wrote"] else f"read {f['lines']} (#{f['seq']})".replace("  ", " ")
-        out.append(f"{how}: {path}, {validity({'path': path, 'sha': f['sha']})}")
+def _sections(facts: Mapping[str, Any], visible: Container[int]) -> Iterator[_Section]:
+    seq, words = facts["goal"]
+    if seq and seq not in visible:
+        yield _Section("first request:", [f"(#{seq}) {' '.join(words.split())}"], 3)
+    said = [f"(#{n}) {words}" for n, words in facts["constraints"] if n not in visible]
+    yield _Section("the person said:", said[::-1], 4)
+    yield _Section("they named:", list(_named_lines(facts["named"], visible)), 3)
+    still = [f"[{item['status']}] {item['text']}" for item in facts["todo"] if item["status"] != "done"]
+    yield _Section(f"todo, {len(facts['todo']) - len(still)} of {len(facts['todo'])} done:", still, 3)
+    failing = sorted(facts["failing"].items(), key=lambda item: -item[1]["seq"])
+    yield _Section("failing tests:", [f"{name} (#{known['seq']})" for name, known in failing], 3)
+    ran = sorted(facts["commands"].values(), key=lambda c: -c["seq"])
+    yield _Section("commands, the last of each kind:", [_command_line(c) for c in ran], 3)
+    made = [f"{line} (#{n})" for n, line in facts["made"] if n not in visible]
+    yield _Section("commands said:", made[::-1], 2)
+    yield from _file_sections(facts["files"])
+
+
+def _named_lines(found: Sequence[Sequence[Any]], visible: Container[int]) -> Iterator[str]:
+    """What the person named, a line for each message that is out of view, newest first."""
+    by_message: dict[int, dict[str, None]] = {}
+    for seq, name in found:
+        if seq not in visible:
+            by_message.setdefault(seq, {})[name] = None
+    for seq, names in reversed(by_message.items()):
+        yield f"(#{seq}) {', '.join(names)}"
+
+
+def _command_line(ran: Mapping[str, Any]) -> str:
+    ended = "still running" if ran["exit"] is None else f"exit {ran['exit']}"
+    return f"{' '.join(ran['command'].split())[:200]} -> {ended} (#{ran['seq']})"
+
+
+def _file_sections(files: Mapping[str, Any]) -> Iterator[_Section]:
+    """Files written, then files only read; a section for each way they stand now, newest first."""
+    base = _base(files)
+    groups: dict[tuple[bool, str], dict[str, list[str]]] = {}
+    for path, known in sorted(files.items(), key=lambda item: (not item[1]["wrote"], -item[1]["seq"])):
+        truth = validity({"path": path, "sha": known["sha"]})
+        folder, name = os.path.split(os.path.relpath(path, base) if base else path)
+        groups.setdefault((bool(known["wrote"]), truth), {}).setdefault(folder, []).append(name)
+    for (wrote, truth), folders in groups.items():
+        heading = f"{_WRITTEN if wrote else _READ}, {truth}{f' (in {base})' if base else ''}:"
+        yield _Section(heading, [line for item in folders.items() for line in _names(*item)], 3 if wrote else 2)
+
+
+def _base(files: Mapping[str, Any]) -> str:
+    """The folder that all files are in; "" where there is none worth naming."""
+    if len(files) < 2 or not all(os.path.isabs(path) for path in files):
+        return ""
+    base = os.path.commonpath([os.path.dirname(path) for path in files])
+    return base if len(base) > 1 else ""
+
+
+def _names(folder: str, names: Sequence[str]) -> Iterator[str]:
+    """Names of one folder in lines of at most about 100 characters, as a shell would take them: folder/{one,two}."""
+    line: list[str] = []
+    for name in names:
+        if line and len(folder) + sum(len(n) + 1 for n in line) + len(name) > _LINE:
+            yield _braced(folder, line)
+            line = []
+        line.append(name)
+    yield _braced(folder, line)
+
+
+def _braced(folder: str, names: Sequence[str]) -> str:
+    return os.path.join(folder, names[0] if len(names) == 1 else f"{{{','.join(names)}}}")
+
+
+def told_paths(state: str) -> set[str]:
+    """Every path that a state block names, whole, though it names them together."""
+    out: set[str] = set()
+    base: str | None = None
+    for line in state.splitlines():
+        if line.startswith((_WRITTEN, _READ)) and line.endswith(":"):
+            base = line[:-2].partition(" (in ")[2] if line.endswith("):") else ""
+        elif line.endswith(":") or line.startswith("(") or base is None:
+            base = None
+        else:
+            head, brace, rest = line.partition("{")
+            out |= {os.path.join(base, head + name) for name in (rest[:-1].split(",") if brace else [""])}
     return out
