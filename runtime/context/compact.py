@@ -10,9 +10,9 @@ from typing import Any
 from runtime.context.compact_store import CompactStore
 from runtime.context.discard import Discard, all_strategies
 from runtime.context.draft import Draft
-from runtime.context.facts import empty_facts, gather, state_block
+from runtime.context.facts import empty_facts, gather, state_block, told_paths
 from runtime.context.projection import ProjectionBuilder, View
-from runtime.context.retention import Retained, measure, must_keep, reminder, text_of
+from runtime.context.retention import Retained, measure, must_keep, text_of
 from runtime.context.shape import problems
 from transcripts.log import Entry
 from transcripts.records import Checkpoint
@@ -87,21 +87,22 @@ class _Trial:
         self.tokens, self.view = 0, View(draft.estimator)
 
     def settle(self, facts: dict[str, Any]) -> None:
-        """Finds the largest state that fits, then says in it what would be neither in view nor in the state."""
-        room = int(self.draft.policy.window * STATE_SHARE * self.draft.settings.chars_per_token)
-        state = ""
-        for part in (0.8, 0.4, 0.2, 0.0):
-            state = state_block(facts, _left_out(self.draft), int(room * part)) if part else ""
-            if self._try(state):
+        """Finds the largest state that fits, then looks what survived."""
+        for part in (1.0, 0.5, 0.25, 0.0):
+            if self._try(self._state(facts, part * STATE_SHARE * self.draft.policy.window)):
                 break
         retained = self._retained(facts)
-        more = reminder(retained.away, room - len(state))
-        if more and self._try(f"{state}\n{more}"):
-            retained = self._retained(facts)
-        elif more:
-            self._try(state)
         account = {"total": retained.total, "in_view": retained.in_view, "by_id": retained.by_id}
         self.checkpoint = replace(self.checkpoint, meta={**self.checkpoint.meta, "retained": account})
+
+    def _state(self, facts: dict[str, Any], most: float) -> str:
+        """The state in at most so many tokens; names and figures take more of them than prose."""
+        draft = self.draft
+        shown = {e.seq for s in draft.visible() for e in s.entries()} - {int(n) for n in draft.texts}
+        room = most * draft.settings.chars_per_token / draft.estimator.factor
+        state = state_block(facts, _left_out(draft), int(room), shown)
+        size = draft.estimator.tokens(draft.estimator.units(state))
+        return state if size <= most else state_block(facts, _left_out(draft), int(room * most / size), shown)
 
     def _try(self, state: str) -> bool:
         self.checkpoint = replace(self.checkpoint, state=state.strip())
@@ -111,7 +112,8 @@ class _Trial:
 
     def _retained(self, facts: dict[str, Any]) -> Retained:
         numbers = {e.seq for e in self.messages}
-        return measure(must_keep(facts, self.messages), text_of(self.view.messages), numbers)
+        shown = [text_of(self.view.messages), *told_paths(self.checkpoint.state)]
+        return measure(must_keep(facts, self.messages), "\n".join(shown), numbers)
 
 
 def _left_out(draft: Draft) -> str:

@@ -1,11 +1,10 @@
 """Retention, measured by code: what must survive a fold is taken down before it and looked for after it.
 
-Each item must be in the view word for word or within reach by its number. What neither holds is put into the state.
+Each item must be in the view word for word or within reach by its number.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +14,8 @@ from transcripts.log import Entry
 LAST_PROMPTS = 3
 """The person's newest messages that count as a whole."""
 
-_QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{3,80})\"")
-_MARKS = re.compile(r"https?://[^\s)>\]]+|\b[0-9a-f]{7,64}\b|(?<=:)\d{2,5}\b|\bport \d{2,5}\b")
-_FAILED = re.compile(r"(?m)^(?:FAILED|ERROR) (\S+::\S+)")
-_MOST, _LOOK_BACK = 400, 400
+_MOST = 400
+"""Characters of a prompt that are looked for."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +35,6 @@ class Retained:
     in_view: int
     by_id: int
     missing: tuple[Must, ...] = ()
-    away: tuple[Must, ...] = ()
-    """What is not in the view, by number or missing."""
 
 
 def must_keep(facts: Mapping[str, Any], messages: Sequence[Entry]) -> list[Must]:
@@ -55,9 +50,8 @@ def must_keep(facts: Mapping[str, Any], messages: Sequence[Entry]) -> list[Must]
     prompts = [e for e in messages if e.kind == "user" and e.record.source != "harness"]
     for entry in prompts[-LAST_PROMPTS:]:
         keep("prompt", entry.record.text[:_MOST], entry.seq)
-    for entry in prompts:
-        for mark in _identifiers(entry.record.text[:20_000]):
-            keep("identifier", mark, entry.seq)
+    for seq, name in facts["named"]:
+        keep("identifier", name, seq)
     for path, known in facts["files"].items():
         keep("written" if known["wrote"] else "read", path, known["wrote"] or known["seq"])
     for command in facts["commands"].values():
@@ -65,22 +59,9 @@ def must_keep(facts: Mapping[str, Any], messages: Sequence[Entry]) -> list[Must]
     for item in facts["todo"]:
         if isinstance(item, dict) and item.get("status") != "done":
             keep("todo", str(item.get("text", "")), facts["upto"])
-    for name, seq in _failing(messages):
-        keep("failing test", name, seq)
+    for name, known in facts["failing"].items():
+        keep("failing test", name, known["seq"])
     return list(found.values())
-
-
-def _identifiers(text: str) -> Iterable[str]:
-    yield from (m[1] or m[2] for m in _QUOTED.finditer(text))
-    yield from (m[0] for m in _MARKS.finditer(text))
-
-
-def _failing(messages: Sequence[Entry]) -> list[tuple[str, int]]:
-    """Tests that failed in the newest result that names any."""
-    for entry in reversed(messages[-_LOOK_BACK:]):
-        if entry.kind == "tool_result" and (names := _FAILED.findall(entry.record.text)):
-            return [(name, entry.seq) for name in names[:20]]
-    return []
 
 
 def measure(musts: Iterable[Must], shown: str, numbers: Container[int]) -> Retained:
@@ -88,20 +69,7 @@ def measure(musts: Iterable[Must], shown: str, numbers: Container[int]) -> Retai
     items = list(musts)
     away = [m for m in items if m.text not in shown]
     missing = tuple(m for m in away if m.seq not in numbers)
-    return Retained(len(items), len(items) - len(away), len(away) - len(missing), missing, tuple(away))
-
-
-def reminder(away: Sequence[Must], room: int) -> str:
-    """Short things that are out of view, as one line of at most `room` characters, the newest first."""
-    line = ""
-    for must in sorted(away, key=lambda m: -m.seq):
-        if must.kind in ("prompt", "constraint") or len(must.text) > 120:
-            continue
-        part = f"{must.kind} {must.text} (#{must.seq})"
-        if len(line) + len(part) + 2 > room:
-            break
-        line = f"{line}; {part}" if line else f"also: {part}"
-    return line
+    return Retained(len(items), len(items) - len(away), len(away) - len(missing), missing)
 
 
 def text_of(messages: Iterable[Mapping[str, Any]]) -> str:
