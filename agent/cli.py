@@ -109,6 +109,13 @@ ONE_SHOT = (
     ),
 )
 
+NOT_FOR_TASKS = frozenset(
+    {"continue_", "resume", "name", "fork_session", "no_session_persistence", "cd", "print", "prompt_file", "quiet"}
+    | {"output_format", "input_format", "include_partial_messages", "output_last_message"}
+)
+TASK_OPTIONS = tuple(o for o in SESSION + ONE_SHOT if o.name not in NOT_FOR_TASKS)
+"""What can be said for every task of a batch."""
+
 PROMPT = Argument("prompt", "The task, in words; - reads it from stdin", many=True)
 
 COMMANDS = (
@@ -136,6 +143,21 @@ COMMANDS = (
             Argument("action", "list (default), show, path or rm"),
             Argument("ref", "Which one: an id or its beginning, a name, latest"),
         ),
+    ),
+    Command(
+        "batch",
+        "Run many tasks (JSON lines), each in a worktree or copy of its own; started again, it goes on",
+        "agent.batch:batch",
+        (
+            Option(("--jobs", "-j"), "Tasks side by side (default: one a processor)", int, "N"),
+            Option(("--results",), "Where results go (default: TASKS.results.jsonl)", metavar="FILE"),
+            Option(("--work",), "Where workspaces are made (default: TASKS.work)", metavar="DIR"),
+            Option(("--keep",), "Keep git worktrees; their changes are kept as patches in any case", bool),
+            Option(("--retry-failed",), "Do tasks again that have failed", bool),
+            Option(("--on",), "here, ray (a cluster on this machine) or ray://HOST:PORT", metavar="PLACE"),
+            *TASK_OPTIONS,
+        ),
+        (Argument("tasks", 'File of tasks: {"id", "prompt", "dir", "check", "model", "args"} a line'),),
     ),
     Command(
         "demo",

@@ -16,6 +16,7 @@ from agent.cli_settings import open_settings, resumes
 from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
 from agent.guard import Limits
 from agent.headless import Order, failed, run_prompts, silence_stdout
+from agent.orphan import die_with_parent
 from agent.outcome import Outcome
 from agent.output import Output, Progress, make_output
 from agent.pipes import OutputClosed
@@ -31,6 +32,7 @@ Values = dict[str, Any]
 
 def run(values: Values) -> int:
     """One task, then exit: `refold run` and `refold -p`."""
+    die_with_parent()
     ensure_standard_streams()
     progress = Progress(values["quiet"])
     output = make_output(values["output_format"] or "text", progress, values["include_partial_messages"])
