@@ -47,7 +47,13 @@ def _in_lines(values: Values, settings: Settings, cwd: Path) -> int:
     """The chat on a terminal that has no cursor to move."""
     session = _first(values, settings, cwd)
     linear = importlib.import_module("agent.terminal.linear")
-    return linear.chat(settings, session, lambda **words: _another(settings, cwd, **words), dict(os.environ), " ".join(values["prompt"]))
+    return linear.chat(
+        settings,
+        session,
+        lambda **words: _another(settings, cwd, **words),
+        dict(os.environ),
+        " ".join(values["prompt"]),
+    )
 
 
 def _first(values: Values, settings: Settings, cwd: Path) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from agent.commands.base import Face
 
-
 WHILE_BUSY = True
 
 

@@ -58,7 +58,7 @@ class _Evening:
         know_more_keys()
         screen = self._deck.screen
         screen.build(self._deck.region.layout, bindings(self._deck))
-        screen.print_raw(greeting(self._settings, self._cwd, self._theme), gap=False)
+        screen.print_raw(greeting(self._cwd, self._theme, screen.width), gap=False)
         loading: list[asyncio.Task[None]] = []
         self._catch_signals()
         try:
@@ -114,11 +114,13 @@ def _say(text: str) -> None:
         pass
 
 
-def greeting(settings: Settings, cwd: Path, theme: Theme) -> str:
+def greeting(cwd: Path, theme: Theme, width: int) -> str:
     """Two lines: who talks here and where, and how to find one's way."""
     bold, dim, off = "\x1b[1m", "\x1b[90m" if theme.color else "", "\x1b[0m"
-    words = " · ".join(w for w in (VERSION, one_line(settings.model, 60), one_line(short_path(cwd), 60)) if w)
-    return f"{bold}refold{off} {dim}{words}{off}\n{dim}/ commands · @ files · ! shell · /help{off}\n"
+    dot = theme.sign("·", "-")
+    where = one_line(f"{VERSION} {dot} {short_path(cwd)}", max(4, width - 8))
+    help_ = one_line(f"/ commands {dot} @ files {dot} ! shell {dot} /help", width - 1)
+    return f"{bold}refold{off} {dim}{where}{off}\n{dim}{help_}{off}\n"
 
 
 def short_path(path: Path, env: Mapping[str, str] = os.environ) -> str:

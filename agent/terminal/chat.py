@@ -57,6 +57,7 @@ class Chat:
         entered = getattr(deck.hands, "entered", False)
         chat = deck.hands = cls(deck, settings, session, opener, env)
         chat.show_session()
+        deck.suggest_again()
         chat.talk.beside(chat.prepare())
         if prompt:
             chat.talk.say(prompt)

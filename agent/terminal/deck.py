@@ -64,6 +64,10 @@ class Deck:
         """What goes on; not while the person is asked, for then it is their turn."""
         return [] if self.asking else self.activity.rows(width)
 
+    def suggest_again(self) -> None:
+        """Suggests for what is typed already: those who know have come later."""
+        self._changed(self.editor.buffer)
+
     def _changed(self, buffer: Buffer) -> None:
         document = buffer.document
         self.suggest.update(document.text_before_cursor, document.text_after_cursor)

@@ -42,7 +42,9 @@ OUTPUT_LINES = 6
 class Linear:
     """One chat in lines; the Face of its commands as well."""
 
-    def __init__(self, settings: Settings, session: Session, another: Callable[..., Session], env: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: Settings, session: Session, another: Callable[..., Session], env: Mapping[str, str]
+    ) -> None:
         self._settings = settings
         self._another = another
         self._env = env
@@ -218,7 +220,11 @@ class Linear:
 
     async def answer_question(self, question: str, choices: Sequence[str]) -> str:
         """What the model wants to know."""
-        chosen = await self.choose(question, [Choice(c, c) for c in choices]) if choices else await self._ask_line(f"{question} ")
+        chosen = (
+            await self.choose(question, [Choice(c, c) for c in choices])
+            if choices
+            else await self._ask_line(f"{question} ")
+        )
         return chosen or "(no answer)"
 
     async def choose(self, title: str, choices: Sequence[Choice], *, search: bool = False) -> Any | None:
@@ -295,7 +301,9 @@ class Linear:
         self._left = True
 
 
-def chat(settings: Settings, session: Session, another: Callable[..., Session], env: Mapping[str, str], prompt: str) -> int:
+def chat(
+    settings: Settings, session: Session, another: Callable[..., Session], env: Mapping[str, str], prompt: str
+) -> int:
     """Talks in lines until the person leaves; closes the session."""
     linear = Linear(settings, session, another, env)
     code = asyncio.run(linear.run(prompt))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from agent.permissions import Approval, Verdict
@@ -31,6 +32,7 @@ class Questions:
                 return self._said(approval, answer)
             if answer is None:
                 self._talk.stop()
+                await asyncio.sleep(0)  # where the stop takes hold: nothing more of the turn runs
                 return permission.NO
             words = await self._deck.fill("No. Tell it › ")
             if words is not None:

@@ -1,4 +1,8 @@
-"""The live lines at the bottom: what is being written, what runs, what waits, the input or a question, the status."""
+"""The live lines at the bottom: what is being written, what runs, what waits, the status, the input or a question.
+
+The input is the last line of all. A terminal that gets lower keeps the line the cursor is in; what stands below it is
+cut off by some and left lying by others.
+"""
 
 from __future__ import annotations
 
@@ -72,11 +76,11 @@ class Region:
                     self._rows(lambda: live.activity(self._columns)),
                     self._rows(lambda: live.waiting(self._columns)),
                     _gap(),
+                    ConditionalContainer(self._rows(lambda: [live.status(self._columns)]), ~asking),
                     ConditionalContainer(self._dialog, asking),
                     ConditionalContainer(self._field, ~asking & filling),
-                    ConditionalContainer(self._input, ~asking & ~filling),
                     ConditionalContainer(self._rows(lambda: live.menu(self._columns)), ~asking & ~filling),
-                    ConditionalContainer(self._rows(lambda: [live.status(self._columns)]), ~asking),
+                    ConditionalContainer(self._input, ~asking & ~filling),
                 ],
                 align=VerticalAlign.TOP,
             ),

@@ -44,6 +44,7 @@ class _Inline(Application[int]):
     reflowing = False
 
     def _on_resize(self) -> None:
+        self.output.write_raw("\x1b7\x1b8")  # brings a cursor back that was left outside of a lower screen
         cells = self.renderer.last_rendered_screen
         if cells is not None and self.reflowing:
             self.output.cursor_up(_rows_gained(cells, self.output.get_size().columns, self._cursor_row(cells)))
