@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo tour test test-model lint format bench wheel clean
+.PHONY: help demo tour test test-model test-ray lint format bench wheel clean
 
 help:
 	@echo "make demo        a real task with a real model, then the recorded tour (first time: 1.1 GB of weights)"
 	@echo "make tour        the recorded tour alone: offline, some seconds"
 	@echo "make test        the test suite"
 	@echo "make test-model  the tests that need the built-in model's weights"
+	@echo "make test-ray    the batch on a Ray cluster of this machine (installs Ray)"
 	@echo "make lint        ruff and basedpyright"
 	@echo "make bench       the measurements in benchmarks/"
 	@echo "make wheel       the wheel, in dist/"
@@ -26,6 +27,9 @@ test: $(VENV)/ready-test
 
 test-model: $(VENV)/ready-test
 	$(BIN)/python -m pytest -q -m real_model
+
+test-ray: $(VENV)/ready-ray
+	$(BIN)/python -m pytest -q tests/test_cli_batch.py -k ray
 
 lint: $(VENV)/ready-dev
 	$(BIN)/ruff check .
@@ -48,6 +52,7 @@ clean:
 # One stamp for each set of extras; a change of pyproject.toml installs again.
 $(VENV)/ready-local: EXTRAS := local
 $(VENV)/ready-test: EXTRAS := local,test
+$(VENV)/ready-ray: EXTRAS := test,ray
 $(VENV)/ready-dev: EXTRAS := dev
 $(VENV)/ready-%: pyproject.toml | $(BIN)/python
 	@echo "Setting up: installing refold[$(EXTRAS)] with its dependencies into $(VENV) (about a minute, once)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import signal
 import subprocess
 import time
@@ -170,14 +169,17 @@ def test_two_batches_do_not_share_results(folder: Path) -> None:
     assert first.wait(timeout=30) == 143
 
 
-RAY = ["ray"] if importlib.util.find_spec("ray") else []
+if importlib.util.find_spec("ray"):
 
+    def test_on_a_ray_cluster_of_this_machine(folder: Path) -> None:
+        tasks = forty(folder)
+        words = ["batch", str(tasks), "--yolo", "-j", "2", "--on", "ray"]
+        done = refold(*words, cwd=folder, timeout=110)
+        assert done.returncode == 0, done.stderr
+        whole(folder)
 
-@pytest.mark.parametrize("place", RAY)
-def test_on_a_ray_cluster_of_this_machine(place: str, folder: Path) -> None:
-    tasks = forty(folder)
-    done = refold(
-        "batch", str(tasks), "--yolo", "-j", "2", "--on", place, cwd=folder, timeout=110, env=dict(os.environ)
-    )
-    assert done.returncode == 0, done.stderr
-    whole(folder)
+else:
+
+    def test_without_ray_it_is_said_how_to_get_it(folder: Path) -> None:
+        done = refold("batch", str(write_tasks(folder, [{"prompt": "x"}])), "--on", "ray", cwd=folder)
+        assert (done.returncode, "pip install 'refold[ray]'" in done.stderr) == (2, True)
