@@ -10,6 +10,7 @@ import os
 import shlex
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ _MOST = {"constraints": 40, "named": 160, "files": 120, "commands": 32, "failing
 _WRITERS = frozenset({"write", "edit", "apply_patch"})
 
 _WRITTEN, _READ = "files written", "files read"
+_SIGNS = {"pending": "[ ]", "doing": "[>]"}
 _LINE = 100
-"""Characters a line of file names may have before the next begins."""
+"""Characters that lines of several things have at most, where one thing is not longer by itself."""
 
 
 def empty_facts() -> dict[str, Any]:
@@ -205,40 +207,59 @@ def _fair(needs: Sequence[tuple[int, int]], room: int) -> list[int]:
 
 
 def _sections(facts: Mapping[str, Any], visible: Container[int]) -> Iterator[_Section]:
-    seq, words = facts["goal"]
-    if seq and seq not in visible:
-        yield _Section("first request:", [f"(#{seq}) {' '.join(words.split())}"], 3)
-    said = [f"(#{n}) {words}" for n, words in facts["constraints"] if n not in visible]
+    seq, goal = facts["goal"]
+    goal = "" if seq in visible else goal
+    yield _Section("first request:", [f"(#{seq}) {' '.join(goal.split())}"] if goal else [], 3)
+    said = [f"(#{n}) {words}" for n, words in facts["constraints"] if n not in visible and words not in goal]
     yield _Section("the person said:", said[::-1], 4)
-    yield _Section("they named:", list(_named_lines(facts["named"], visible)), 3)
-    still = [f"[{item['status']}] {item['text']}" for item in facts["todo"] if item["status"] != "done"]
+    named = [(n, name) for n, name in facts["named"] if n not in visible and name not in goal]
+    yield _Section("they named:", list(_named_lines(named)), 4)
+    still = [
+        f"{_SIGNS.get(item['status'], '[ ]')} {item['text']}" for item in facts["todo"] if item["status"] != "done"
+    ]
     yield _Section(f"todo, {len(facts['todo']) - len(still)} of {len(facts['todo'])} done:", still, 3)
-    failing = sorted(facts["failing"].items(), key=lambda item: -item[1]["seq"])
-    yield _Section("failing tests:", [f"{name} (#{known['seq']})" for name, known in failing], 3)
-    ran = sorted(facts["commands"].values(), key=lambda c: -c["seq"])
-    yield _Section("commands, the last of each kind:", [_command_line(c) for c in ran], 3)
+    failing = sorted(facts["failing"], key=lambda name: -facts["failing"][name]["seq"])
+    yield _Section("failing tests:", failing, 3)
+    yield _Section("commands, the last of each kind:", list(_command_lines(facts["commands"])), 3)
     made = [f"{line} (#{n})" for n, line in facts["made"] if n not in visible]
     yield _Section("commands said:", made[::-1], 2)
     yield from _file_sections(facts["files"])
 
 
-def _named_lines(found: Sequence[Sequence[Any]], visible: Container[int]) -> Iterator[str]:
-    """What the person named, a line for each message that is out of view, newest first."""
+def _named_lines(found: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """What the person named, a line for each message, newest first."""
     by_message: dict[int, dict[str, None]] = {}
     for seq, name in found:
-        if seq not in visible:
-            by_message.setdefault(seq, {})[name] = None
+        by_message.setdefault(seq, {})[name] = None
     for seq, names in reversed(by_message.items()):
         yield f"(#{seq}) {', '.join(names)}"
 
 
-def _command_line(ran: Mapping[str, Any]) -> str:
-    ended = "still running" if ran["exit"] is None else f"exit {ran['exit']}"
-    return f"{' '.join(ran['command'].split())[:200]} -> {ended} (#{ran['seq']})"
+def _command_lines(commands: Mapping[str, Any]) -> Iterator[str]:
+    """Commands that ended alike share lines of about 100 characters; what did not end well comes first."""
+    ends: dict[Any, list[str]] = {}
+    for ran in sorted(commands.values(), key=lambda c: (c["exit"] == 0, -c["seq"])):
+        ends.setdefault(ran["exit"], []).append(f"{' '.join(ran['command'].split())[:200]} (#{ran['seq']})")
+    for code, words in ends.items():
+        head = "still running: " if code is None else f"exit {code}: "
+        yield from (head + "; ".join(part) for part in _lines(words, _LINE - len(head)))
+
+
+def _lines(words: Iterable[str], most: int) -> Iterator[list[str]]:
+    """Words in groups of at most `most` characters, one at least."""
+    line: list[str] = []
+    for word in words:
+        if line and sum(len(w) + 2 for w in line) + len(word) > most:
+            yield line
+            line = []
+        line.append(word)
+    if line:
+        yield line
 
 
 def _file_sections(files: Mapping[str, Any]) -> Iterator[_Section]:
-    """Files written, then files only read; a section for each way they stand now, newest first."""
+    """Files written, then files only read; a section for each way they stand now. The newest come first, but every
+    folder has one line before any has two."""
     base = _base(files)
     groups: dict[tuple[bool, str], dict[str, list[str]]] = {}
     for path, known in sorted(files.items(), key=lambda item: (not item[1]["wrote"], -item[1]["seq"])):
@@ -247,7 +268,8 @@ def _file_sections(files: Mapping[str, Any]) -> Iterator[_Section]:
         groups.setdefault((bool(known["wrote"]), truth), {}).setdefault(folder, []).append(name)
     for (wrote, truth), folders in groups.items():
         heading = f"{_WRITTEN if wrote else _READ}, {truth}{f' (in {base})' if base else ''}:"
-        yield _Section(heading, [line for item in folders.items() for line in _names(*item)], 3 if wrote else 2)
+        lines = zip_longest(*(_names(*item) for item in folders.items()))
+        yield _Section(heading, [line for some in lines for line in some if line], 3 if wrote else 1)
 
 
 def _base(files: Mapping[str, Any]) -> str:
@@ -259,14 +281,9 @@ def _base(files: Mapping[str, Any]) -> str:
 
 
 def _names(folder: str, names: Sequence[str]) -> Iterator[str]:
-    """Names of one folder in lines of at most about 100 characters, as a shell would take them: folder/{one,two}."""
-    line: list[str] = []
-    for name in names:
-        if line and len(folder) + sum(len(n) + 1 for n in line) + len(name) > _LINE:
-            yield _braced(folder, line)
-            line = []
-        line.append(name)
-    yield _braced(folder, line)
+    """Names of one folder, as a shell would take them: folder/{one,two}."""
+    for part in _lines(names, _LINE - len(folder)):
+        yield _braced(folder, part)
 
 
 def _braced(folder: str, names: Sequence[str]) -> str:

@@ -12,7 +12,10 @@ from transcripts.log import Entry
 _CAPS = (16_000, 8_000, 4_000, 2_000, 1_000, 500, 250)
 """Characters a text may keep, tried from generous to harsh."""
 
-_HARSH_CAPS = (8_000, 4_000, 2_000, 1_000, 500, 250, 120, 60)
+_FIRM_CAPS = (8_000, 4_000, 2_000)
+"""What the newest texts are cut to before any of the person's words within their share leave the view."""
+
+_HARSH_CAPS = (1_000, 500, 250, 120, 60)
 
 
 class Truncation:
@@ -30,8 +33,8 @@ class Truncation:
         return not draft.fits
 
     async def discard(self, draft: Draft) -> None:
-        """Gives up, in this order: middles of the agent's texts, its oldest steps, the person's older words, and at
-        the last the middles of what is newest."""
+        """Gives up, in this order: middles of the agent's texts, its oldest steps, the person's older words over their
+        share of the window, middles of what is newest, the person's older words, and at last whatever is left."""
         if draft.settings.token_budget:
             draft.goal = min(draft.goal, draft.settings.token_budget)
         newest = _newest(draft, draft.settings.min_keep)
@@ -41,7 +44,9 @@ class Truncation:
         _cut_middles(draft, agent, _CAPS)
         _leave_out(draft, [s for s in agent if not s.unanswered()], self.name)
         _cut_middles(draft, person, _CAPS)
-        _shed_words(draft, person)
+        _shed_words(draft, _over_the_share(draft, person))
+        _cut_middles(draft, draft.visible(), _FIRM_CAPS)
+        _shed_words(draft, [s for s in person if s.first not in draft.reasons])
         _cut_middles(draft, draft.visible(), _HARSH_CAPS)
         rest = [s for s in draft.visible() if not s.unanswered() and not _is_last_prompt(draft, s)]
         _leave_out(draft, rest, self.name)
@@ -103,6 +108,17 @@ def _leave_out(draft: Draft, steps: list[Step], reason: str) -> None:
         if draft.fits:
             return
         draft.hide(step, reason)
+
+
+def _over_the_share(draft: Draft, steps: list[Step]) -> list[Step]:
+    """The person's words that are more than `user_share` of the window: the oldest, but for the first request."""
+    room = draft.settings.user_share * draft.policy.window
+    over: list[Step] = []
+    for step in [*steps[:1], *reversed(steps[1:])]:
+        room -= draft.estimator.tokens(draft.cost(step))
+        if room < 0:
+            over.append(step)
+    return over[::-1]
 
 
 def _shed_words(draft: Draft, steps: list[Step]) -> None:
