@@ -48,7 +48,8 @@ async def grep(
     )
     request, counts, note = await _counts(ctx, top, request, glob)
     if not counts:
-        return ToolOutput(f"{note}No match in {shown(ctx, where)}", meta={"total": 0})
+        skipped = "" if request.everything else " (hidden and ignored files were left out; all=true takes them in)"
+        return ToolOutput(f"{note}No match in {shown(ctx, where)}{skipped}", meta={"total": 0})
     files = newest_first(top, list(counts))
     if output != "lines":
         return _overview(ctx, top, files, counts, output, max(1, limit), note)
@@ -59,14 +60,14 @@ TOOL = grep
 
 
 async def _counts(ctx: ToolContext, top: Path, request: Request, glob: str) -> tuple[Request, Mapping[str, int], str]:
-    """Matching lines a file. A pattern that is no regular expression is searched for as it is; where nothing is found
-    hidden and ignored files are looked through too. The note says either."""
+    """Matching lines a file. A pattern that is no regular expression is searched for as it is; where nothing is found in
+    a place that was named, its hidden and ignored files are looked through too. The note says either."""
     answer = await search(ctx, top, request)
     note = ""
     if answer.failed and not answer.out and "regex" in answer.complaint:
         request, answer, note = await _mended(ctx, top, request, answer)
     counts = _parsed(answer, glob, request.everything)
-    if not counts and not request.everything:
+    if not counts and not request.everything and top not in (ctx.root, ctx.cwd):
         wider = dataclasses.replace(request, everything=True)
         counts = _parsed(await search(ctx, top, wider), glob, True)
         if counts:

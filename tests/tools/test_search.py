@@ -10,6 +10,9 @@ import pytest
 from tools._globs import glob_regex
 
 
+SKIPPED = "(hidden and ignored files were left out; all=true takes them in)"
+
+
 @pytest.fixture(params=["ripgrep", "stand-in"])
 def repo(ws, request):
     """A git repository with ignored and hidden files; each file newer than the one before."""
@@ -59,7 +62,8 @@ def test_grep_shows_lines_newest_file_first(repo):
         ({"pattern": "needle =", "output": "files"}, "src/b.py\na.py"),
         ({"pattern": "needle =", "output": "count"}, "src/b.py:2\na.py:1\n(2 of 2 files, 3 matching lines in all)"),
         ({"pattern": r"y\nz", "path": "src"}, "src/b.py\n3:y\n4:z"),
-        ({"pattern": "nothing-like-it"}, "No match in ."),
+        ({"pattern": "nothing-like-it"}, f"No match in . {SKIPPED}"),
+        ({"pattern": "nothing-like-it", "all": True}, "No match in ."),
         ({"pattern": r"(?<=needle )kept"}, "keep.log\n1:needle kept"),
         ({"pattern": "[[:digit:]]$", "path": "a.py"}, "a.py\n2:needle = 1"),
     ],
@@ -74,8 +78,9 @@ def test_what_git_ignores_is_left_out_unless_it_is_named_or_asked_for(repo):
     assert repo.call("grep", pattern="needle", path="noise.log").text == "noise.log\n1:needle"
     assert "dist/bundle.js\n1:needle in the bundle" in repo.call("grep", pattern="needle", all=True).text
     only = "(only hidden or ignored files match)\n"
-    assert repo.call("grep", pattern="the bundle").text == f"{only}dist/bundle.js\n1:needle in the bundle"
-    assert repo.call("grep", pattern="needle-ci").text == f"{only}.github/ci.yml\n1:run: needle-ci"
+    assert repo.call("grep", pattern="the bundle").text == f"No match in . {SKIPPED}"
+    assert repo.call("grep", pattern="^needle$", path="src").text == f"{only}src/secret.py\n1:needle"
+    assert repo.call("grep", pattern="needle-ci", path=".github").text == ".github/ci.yml\n1:run: needle-ci"
     assert repo.call("glob", pattern="dist/**/*.js").text == f"{only}dist/bundle.js"
 
 
