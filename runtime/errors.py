@@ -1,9 +1,9 @@
 """Tells apart why a request to a model failed, from whatever the server said. Standard library only.
 
-Servers agree on nothing: the same overflow comes as a code, as one of some fifty sentences, inside JSON inside a string,
-with status 400, 413, 422, 500 or within a stream. So structured fields come first, then wording that only looks like an
-overflow is set aside (rate limits above all), then the overflow itself is recognised by how such sentences are built
-rather than by a list of them.
+Servers agree on nothing: the same overflow comes as a code, as one of some fifty sentences, inside JSON inside a
+string, with status 400, 413, 422, 500 or within a stream. So structured fields come first, then wording that only looks
+like an overflow is set aside (rate limits above all), then the overflow itself is recognised by how such sentences are
+built rather than by a list of them.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ def classify_model_error(
     """The typed error for what a server answered.
 
     `status` is the HTTP status (None inside a stream), `code` the error's code or type, `message` its sentence, `body`
-    the whole answer (object, text or bytes), `headers` those of the answer. `limit` and `used` of the result are tokens;
-    for INPUT_PLUS_OUTPUT_TOO_LONG `used` counts the input alone where the message tells it, so used >= limit means that
-    asking for less output cannot help. For OUTPUT_LIMIT `limit` is the most output tokens the model can write.
+    the whole answer (object, text or bytes), `headers` those of the answer. `limit` and `used` of the result are
+    tokens; for INPUT_PLUS_OUTPUT_TOO_LONG `used` counts the input alone where the message tells it, so used >= limit
+    means that asking for less output cannot help. For OUTPUT_LIMIT `limit` is the most output tokens the model can
+    write.
     """
     said = _Said()
     for part in (code, message, body):
@@ -166,13 +167,9 @@ def _by_rate(status: int | None, code: str, text: str, wait: float | None) -> Mo
         return K.AUTH
     if w.RATE.search(text):
         return _quota(text, wait) if w.QUOTA.search(text) else _rate(text, wait)
-    if w.QUOTA.search(text) and not w.LENGTH.search(text):
+    if w.QUOTA.search(text) and not w.CONTEXT.search(text):
         return _quota(text, wait)
     return None
-
-
-def _both(text: str) -> bool:
-    return bool(w.BOTH.search(text)) and not w.NO_OUTPUT.search(text)
 
 
 def _soon(wait: float | None) -> bool:
@@ -189,16 +186,19 @@ def _rate(text: str, wait: float | None) -> ModelErrorKind:
 
 
 def _by_lookalike(status: int | None, code: str, text: str, wait: float | None) -> ModelErrorKind | None:
-    if w.CACHE.search(text):
+    """Sentences that talk about length, tokens or limits, and are about something else."""
+    if w.NEGATIVE.search(text):
+        return K.PROMPT_TOO_LONG
+    if w.CACHE.search(text) or w.OTHER_FIELD.search(text):
         return K.UNKNOWN
-    if w.PAIRING.search(text) and not re.search(r"context (length|window|size)|maximum", text):
-        return K.MALFORMED_HISTORY
-    if (
-        w.MEDIA_NOUN.search(text)
-        and w.MEDIA_FAULT.search(text)
-        and not re.search(r"context (length|window)|\btokens\b", text)
-    ):
+    if w.ITEMS.search(text):
+        return K.REQUEST_TOO_LARGE
+    if w.MEDIA_NOUN.search(text) and w.MEDIA_FAULT.search(text) and not w.TOKENS.search(text):
         return K.BAD_MEDIA
+    if w.PAIRING.search(text) and not w.TOKENS.search(text):
+        return K.MALFORMED_HISTORY
+    if w.TIMEOUT.search(text) and not w.TOKENS.search(text):
+        return K.TIMEOUT
     if w.OUTPUT_PARAM.search(text) and w.OUTPUT_FAULT.search(text) and not w.INPUT_SIDE.search(text):
         return K.OUTPUT_LIMIT
     return None
@@ -207,11 +207,26 @@ def _by_lookalike(status: int | None, code: str, text: str, wait: float | None) 
 def _by_length(status: int | None, code: str, text: str, wait: float | None) -> ModelErrorKind | None:
     if status is not None and status not in (400, 413, 422, 500, 502, 503):
         return None
-    if w.BYTES.search(text) and not re.search(r"\btokens?\b|context", text):
+    if w.BYTES.search(text) and not w.TOKENS.search(text):
         return K.REQUEST_TOO_LARGE
-    if not w.LENGTH.search(text) and not _both(text):
+    if not _too_long(text):
         return K.REQUEST_TOO_LARGE if status == 413 else None
     return K.INPUT_PLUS_OUTPUT_TOO_LONG if _both(text) else K.PROMPT_TOO_LONG
+
+
+def _too_long(text: str) -> bool:
+    """More of something than there is room for, where the something is a prompt or the room a context."""
+    if w.ADVICE.search(text):
+        return True
+    if not w.OVER.search(text):
+        return False
+    return bool(w.CONTEXT.search(text) or w.TOKENS.search(text) or (w.PROMPT.search(text) and w.LENGTH.search(text)))
+
+
+def _both(text: str) -> bool:
+    """Whether the answer that was asked for counts too. What a server advises to reduce does not."""
+    told = re.split(r"(?:please|try |reduce|decrease|make sure)", text)[0] or text
+    return bool(w.INPUT_SIDE.search(told) and w.OUTPUT_SIDE.search(told)) and not w.NO_OUTPUT.search(told)
 
 
 def _by_status(status: int | None, code: str, text: str, wait: float | None) -> ModelErrorKind | None:

@@ -1,4 +1,4 @@
-"""When to ask a model again and how long to wait before. Pure: the caller sleeps, tells the person, and can be stopped."""
+"""When to ask a model again, and how long to wait before. Pure: the caller sleeps, tells the person, can be stopped."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ stalled for minutes costs minutes again, and a model with nothing to say rarely 
 class RetryPolicy:
     """Exponential backoff with jitter, bounded in tries and in time.
 
-    `attempts` counts all tries of one request, the first included; `base` and `cap` are seconds; `jitter` is the share of
-    a wait that is left to chance, so that many clients do not come back at once. A server's own Retry-After is never
+    `attempts` counts all tries of one request, the first included; `base` and `cap` are seconds; `jitter` is the share
+    of a wait that is left to chance, so that many clients do not come back at once. A server's own Retry-After is never
     undercut; one longer than `longest` seconds is not waited for: the person decides.
     """
 

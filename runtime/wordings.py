@@ -69,21 +69,19 @@ OVERLOADED = _any(
 
 PAIRING = _any(
     r"tool_(use|call)_?ids?'? .{0,60}(without|not found|missing|did not have|no matching|unexpected|unknown|duplicate)",
-    r"(without|no|missing|unexpected|corresponding|matching|preceding|orphan\w*) .{0,40}'?tool_?(result|use|call|response)",
+    r"(without|no|missing|unexpected|matching|preceding|orphan\w*) .{0,40}'?tool_?(result|use|call|response)",
     r"tool_(use|result|calls?)\W.{0,80}(followed by|immediately (after|before)|must (be|have)|response to)",
     r"(followed by|respond\w* to|response to) .{0,40}tool",
-    r"roles? must alternate",
-    r"alternate between",
-    r"duplicate .{0,30}\bid",
+    r"function (call|response) (turn|parts)|thought_signature",
+    r"tool call id (was|must|is)|tool_calls\[\d+\]\.id",
+    r"roles? must alternate|alternate between|(first|last) (role|message)|conversation (must|roles)",
+    r"duplicate .{0,30}\bid|duplicate value .{0,20}_id",
     r"(content|message|text)( blocks?| parts?)? .{0,30}(must|can|should)(not| not)? be (non-?)?empty",
-    r"non-empty content",
-    r"empty (content|message|text)",
-    r"surrogate",
+    r"non-empty content|empty (content|message|text)|surrogate",
     r"(role|messages?\[\d+\]|messages\.\d+).{0,60}(invalid|unexpected|not allowed|must be|expected|should be)",
     r"arguments.{0,60}(valid json|json object|parse|decod)",
     r"(invalid|failed to parse|could not parse).{0,40}(tool call|function call|arguments)",
-    r"first message|last message|conversation (must|roles)",
-    r"invalid .{0,20}message (order|role|sequence)",
+    r"invalid .{0,20}message (order|role|sequence)|invalid type for 'messages",
 )
 CACHE = _any(r"cached? ?content", r"start caching", r"cache_control", r"\bcaching\b")
 MEDIA_NOUN = _any(
@@ -103,7 +101,7 @@ MEDIA_FAULT = _any(
     r"does ?n[o']t support",
     r"could not|cannot|can't|unable|failed",
     r"invalid|corrupt|malformed",
-    r"exceed|too (large|big|many|small)",
+    r"exceed|too (large|big|many|small|long)",
     r"dimension",
     r"format",
     r"no endpoints found",
@@ -128,7 +126,7 @@ OUTPUT_FAULT = _any(
     r"exceeds?",
     r"must be (less|at most|between|<)",
     r"should be (less|at most|between|in)",
-    r"supports? (up to|only)",
+    r"supports? (up to|only)|(greater|larger|higher|more) than|\bover\b|above|beyond",
     r"out of range|invalid (value|range)|less than or equal",
 )
 INPUT_SIDE = _any(
@@ -145,62 +143,90 @@ INPUT_SIDE = _any(
 BYTES = _any(
     r"\bbytes?\b",
     r"\d ?(mb|mib|kb|kib|gb)\b",
-    r"(payload|entity|body|request) (is )?(too large|size)",
+    r"(payload|entity|body|request) (is |was )?(too large|size|larger than)",
     r"(maximum|max|allowed) (request |body |payload )?size",
-    r"content.?length",
     r"request entity",
-    r"request_too_large",
     r"请求体",
 )
-BOTH = _any(
-    r"(?<![\d.,])(?!0\b)[\d,]+ (tokens )?(in|for|from|as|of) (the |your )?(completion|output|response|generation)",
-    r"requested (?!0\b)[\d,]+ (output|completion|new|generated)",
-    r"(?!0\b)\b[\d,]+ (output|completion|max_tokens|max_new_tokens)( tokens)?\b.{0,40}(exceed|>|sum|total|context)",
-    r"(inputs?|prompt|messages|context)\W.{0,60}(\+|plus|and|with|combined)\W{1,3}.{0,30}(max_|maximum (output|completion)|output|completion|generat|requested)",
-    r"max_(completion_|output_|new_)?tokens\W.{0,120}(context|model length|model_len|max_model)",
-    r"\d ?\+ ?\d+ ?>",
-    r"(sum|total) of .{0,40}(input|prompt).{0,40}(output|completion|max)",
+ITEMS = _any(
+    r"'messages'.{0,20}array too long", r"messages\[\d+\].{0,20}content.{0,40}string too long", r"too many messages"
+)
+"""Limits on the number of messages or the characters of one: folding helps, but no token was counted."""
+OTHER_FIELD = _any(
+    r"'(tools|functions|stop|metadata|response_format|logit_bias|user)\b[^']*'.{0,30}too (long|many|large)",
+    r"\bbatch\b",
+    r"(tool|function) (name|description)s?\b.{0,40}(too long|length|characters)",
+)
+"""Too long is something that no folding makes shorter."""
+TOKENS = _any(r"\btokens?\b", r"(prompt|input|total|num)_tokens", r"context", r"n_ctx", r"model_len", r"上下文")
+
+OVER = _any(
+    r"too (long|large|big|many)",
+    r"exceed\w*",
+    r"(longer|larger|greater|bigger|more|less|fewer|higher) (\w+ ){0,5}than",
+    r"\bover(flow\w*|runs?)?\b",
+    r"surpass\w*",
+    r"\b(beyond|above|outside)\b",
+    r"(do|does|did|will|would|can) ?(not|n't) fit|cannot fit|can't fit|\bat most\b.{0,30}\bfit",
+    r"ran out|run out|out of (context|room|space)",
+    r"not enough|insufficient|no room",
+    r"only (supports?|accepts?|allows?|takes?|handles?)|at most|up to|no more than|must be <|must not be|cannot be",
+    r"limit(ed)? (is |was |has been )?(reached|hit)|hits? the limit|is full",
+    r"\d\)? ?(tokens? )?>=? ?\D{0,30}\d",
+    r"cannot truncate prompt",
+    r"range of input length",
+    r"(maximum|max) (prompt|context|input|sequence|model|token)s?\b.{0,60}\bbut\b",
+    r"\d\D{0,80}\b(however|but)\b.{0,80}\d",
+    r"超|过长|过大|上限",
+)
+"""Something is more than something else."""
+CONTEXT = _any(
+    r"context",
+    r"\bn_ctx\b|num_ctx|max_model_len|model_len|max_seq_len|max_position|n_keep",
+    r"(maximum|model|input|prompt|sequence) length",
+    r"上下文|长度",
+)
+"""The room a conversation has, by any of its names."""
+PROMPT = _any(
+    r"\b(prompts?|inputs?|conversation|messages?|history|quer(y|ies)|text|documents?|sequences?|chat)\b",
+    r"输入|提示词|对话",
+)
+"""What is sent."""
+LENGTH = _any(r"too (long|large|big)", r"\b(length|longer|long|maximum|size|limit|capacity)\b", r"长")
+ADVICE = _any(
+    r"(reduce|shorten|truncate|trim|decrease|cut) (down )?(the |your )?((length|size|number) )?(of )?(the |your )?"
+    r"(messages?|prompts?|inputs?|conversation|context|tokens|history|text)"
+)
+"""What a server says to do about it; for some (Groq) the only thing they say."""
+NEGATIVE = _any(
+    r"max_(completion_|new_|output_)?tokens must be (at least|greater than|positive).{0,20}(got|received|:) ?-\d"
+)
+"""The room left for an answer came out negative (vLLM)."""
+
+OUTPUT_SIDE = _any(
+    r"max_(completion_|output_|new_)?tokens",
+    r"(output|completion|generated|generation|new|response) tokens?",
+    r"\d (tokens )?(in|for|from|as|of) (the |your )?(completion|output|response|generation)",
+    r"requested [\d,]+ (output|completion|new)",
+    r"(completion|output|response) \(?\d",
 )
 NO_OUTPUT = _any(r"\b0 (output|completion|new|generated)", r"\b0 (tokens )?(in|for) the (completion|output)")
-SIDE = r"(prompt|inputs?|messages?|request|conversation|quer(y|ies)|sequence|history|content|document|text|tokens?|chat|context( length| window| size)?)"
-OVER = (
-    r"(too (long|large|big|many)|exceed\w*|longer than|larger than|greater than|bigger than|more than|over(?:flow\w*|s|run)?\b|surpass\w*|beyond|above|"
-    r"does ?n[o']t fit|do not fit|cannot fit|can't fit|outside|out of|ran? out|reached|hits?|not enough|insufficient|exhausted|full\b|>)"
-)
-ROOM = r"(context|token|length|window|maximum|limit|n_ctx|max_model_len|model_len|max_seq|num_ctx|capacity|position)"
-LENGTH = _any(
-    rf"{SIDE}\b.{{0,120}}{OVER}.{{0,120}}{ROOM}",
-    rf"{OVER}.{{0,80}}(context|token limit|n_ctx|max_model_len|maximum (prompt|input|sequence|model))",
-    rf"(context|prompt|input|sequence|model).{{0,20}}{ROOM}.{{0,40}}{OVER}",
-    r"(prompt|input|conversation|context|messages?|history) (is |are |was )?too (long|large)",
-    r"(maximum|max|available|allowed|supported) (prompt|context|input|sequence|model|token)s? ?(length|size|window|tokens|count|limit)",
-    r"too many (input |prompt |context )?tokens",
-    r"(reduce|shorten|truncate|trim|decrease) (the )?(length|size|number)? ?(of )?(the |your )?(messages?|prompts?|inputs?|conversation|context|tokens|history|text)",
-    r"range of input length",
-    r"cannot truncate prompt",
-    r"context.{0,20}(overflow|exceed|limit|full)",
-    r"prompt has [\d,]+ tokens",
-    r"(上下文|输入|提示词|长度|prompt|tokens?).{0,20}(超|过长|过大|上限)",
-    r"超.{0,20}(上下文|长度|tokens?|限制)",
-)
 
 AUTH = _any(
-    r"(invalid|incorrect|missing|wrong|no|expired|not valid|provide\w*) .{0,25}(api.?key|token\b.{0,10}auth|credential|access token|auth)",
-    r"api.?key .{0,20}(invalid|not valid|missing|expired|incorrect|required|revoked)",
-    r"unauthori[sz]ed|unauthenticated",
-    r"authentication",
-    r"permission.?denied",
-    r"not (have )?(access|allowed|permitted|authori[sz]ed)",
-    r"invalid_api_key",
+    r"(invalid|incorrect|missing|wrong|no|expired|provide\w*) .{0,25}(api.?key|credential|access token|auth)",
+    r"api.?key .{0,20}(invalid|not valid|missing|expired|incorrect|required|revoked|not found)",
+    r"unauthori[sz]ed|unauthenticated|invalid_api_key",
+    r"authentication|permission.?denied",
+    r"not (have )?(access to|permission to|authori[sz]ed)",
 )
 NOT_FOUND = _any(
-    r"model.{0,80}(not found|does not exist|doesn't exist|not exist|unknown|not available|not a valid|is invalid|decommissioned|deprecated|not supported)",
+    r"model.{0,80}(not found|does not exist|doesn't exist|not exist|unknown|not available)",
+    r"model.{0,80}(is invalid|decommissioned|not supported)",
     r"(unknown|invalid|no such|unsupported|not a valid|nonexistent) model",
     r"model_not_found|not_found_error",
-    r"no (endpoints|allowed providers|model)",
-    r"try pulling it first",
+    r"no (endpoints|allowed providers)|try pulling it first",
 )
 SERVER = _any(
-    r"server.?error|internal.?error|api_error|bad gateway|service unavailable|upstream|overloaded|unavailable|backend"
+    r"server.?error|internal.?error|api_error|bad gateway|service unavailable|upstream|overloaded|unavailable"
 )
-TIMEOUT = _any(r"timed? ?out|deadline")
+TIMEOUT = _any(r"timed? ?-?out\b|deadline|time limit")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,23 +25,33 @@ Opener = Callable[[Any, Mapping[str, Any]], Any]
 
 def is_loopback(url: str) -> bool:
     """Whether the URL names this machine."""
-    host = (urlsplit(url).hostname or "").lower()
+    try:
+        host = (urlsplit(url).hostname or "").lower()
+    except ValueError:  # the request will say so
+        return False
     return host in ("localhost", "::1", "0.0.0.0") or host.startswith("127.") or host.endswith(".localhost")
+
+
+Failures = Callable[[], contextlib.AbstractContextManager[None]]
+"""Makes ModelErrors of the SDK's errors in the block."""
 
 
 class Response:
     """A response that is being read."""
 
-    def __init__(self, chunks: AsyncIterator[bytes], timeout: float) -> None:
+    def __init__(self, chunks: AsyncIterator[bytes], timeout: float, failures: Failures) -> None:
         self._chunks = chunks
-        self._timeout = timeout
+        self.timeout = timeout
+        self._failures = failures
 
     async def read(self, limit: float | None = None) -> bytes:
-        """The next bytes; b"" at the end. Raises ModelError TIMEOUT after `limit` seconds of silence."""
-        limit = self._timeout if limit is None else limit
+        """The next bytes; b"" at the end. Raises ModelError: TIMEOUT after `limit` seconds of silence, NETWORK where
+        the connection breaks."""
+        limit = self.timeout if limit is None else limit
         try:
-            async with asyncio.timeout(limit):
-                return await anext(self._chunks, b"")
+            with self._failures():
+                async with asyncio.timeout(limit):
+                    return await anext(self._chunks, b"")
         except TimeoutError as error:
             raise ModelError(K.TIMEOUT, f"The server stalled: nothing came for {limit:g} seconds.") from error
 
@@ -55,8 +66,9 @@ class Connection:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def warm(self) -> None:
-        """Imports the SDK in a thread, so that the first request need not wait for it."""
-        await asyncio.to_thread(_sdk)
+        """Imports the SDK in a thread, so that the first request need not wait for it and the terminal stays alive."""
+        if "openai" not in sys.modules:
+            await asyncio.to_thread(_sdk)
 
     async def close(self) -> None:
         """Closes idle connections; the next request opens new ones."""
@@ -66,14 +78,12 @@ class Connection:
 
     @contextlib.asynccontextmanager
     async def open(self, opener: Opener, body: Mapping[str, Any]) -> AsyncIterator[Response]:
-        """Sends the body and gives the response once its head is there. Raises ModelError, in the body of the `with`
-        too."""
+        """Sends the body and gives the response once its head is there. Raises ModelError."""
         await self.warm()
         async with contextlib.AsyncExitStack() as stack:
             with self._failures():
                 raw = await self._send(stack, opener, body)
-            with self._failures():
-                yield Response(raw.iter_bytes(), self.options.timeout)
+            yield Response(raw.iter_bytes(), self.options.timeout, self._failures)
 
     async def _send(self, stack: contextlib.AsyncExitStack, opener: Opener, body: Mapping[str, Any]) -> Any:
         seconds = self.options.timeout

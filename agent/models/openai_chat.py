@@ -28,6 +28,9 @@ DEFAULT_URL = "https://api.openai.com/v1"
 GRACE = 3.0
 """Seconds to wait after the finish reason for usage and the end of the stream; some servers keep the line open."""
 
+KEEP_ALIVES = 4
+"""How many timeouts long a server may send nothing but signs of life; some do so while a request waits in a queue."""
+
 
 def create(name: str, options: ModelOptions) -> OpenAIChat:
     """The model of that name at `options.base_url`. Raises ModelError where name or key is missing."""
@@ -98,12 +101,10 @@ class OpenAIChat:
         try:
             async with self.connection.open(_open, body) as response:
                 while data := await _more(response, assembly, reader):
-                    for chunk in reader.feed(data):
-                        for event in _behind(curtain, assembly.feed(chunk)):
-                            yield event
-            for chunk in reader.close():
-                for event in _behind(curtain, assembly.feed(chunk)):
-                    yield event
+                    for event in _events(reader.feed(data), assembly, curtain):
+                        yield event
+            for event in _events(reader.close(), assembly, curtain):
+                yield event
             for event in _behind(curtain, assembly.end(reader.done)):
                 yield event
             message = _with_calls(assembly.answer(), view, habits)
@@ -113,6 +114,15 @@ class OpenAIChat:
             yield Answer(message, usage_of(assembly.usage, self.name, started))
         except ModelError as error:
             raise assembly.failed(error) from error.__cause__
+
+
+def _events(chunks: Iterator[Mapping[str, Any]], assembly: Assembly, curtain: Curtain) -> Iterator[Delta]:
+    try:
+        for chunk in chunks:
+            yield from _behind(curtain, assembly.feed(chunk))
+    except ModelError:
+        if not assembly.finish:
+            raise
 
 
 def _behind(curtain: Curtain, events: Iterable[Delta]) -> Iterator[Delta]:
@@ -137,6 +147,8 @@ async def _more(response: Response, assembly: Assembly, reader: ChunkReader) -> 
     if reader.done:
         return b""
     if not assembly.finish:
+        if time.monotonic() - reader.last > KEEP_ALIVES * response.timeout:
+            raise ModelError(ModelErrorKind.TIMEOUT, "The server stalled: it sends signs of life and no answer.")
         return await response.read()
     try:
         return await response.read(GRACE)

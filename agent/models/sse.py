@@ -6,6 +6,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -61,10 +62,12 @@ class EventReader:
 
 class ChunkReader:
     """Turns the bytes of one response into JSON objects: the chunks of a stream, or the one object of a server that
-    does not stream. `done` is set once [DONE] has come. Raises ModelError for what is neither."""
+    does not stream. `done` is set once [DONE] has come; `last` is the time.monotonic() of the last chunk or the begin.
+    Raises ModelError for what is neither."""
 
     def __init__(self) -> None:
         self.done = False
+        self.last = time.monotonic()
         self._events = EventReader()
         self._whole: bytearray | None = None
         self._begun = False
@@ -103,6 +106,7 @@ class ChunkReader:
         if self._events.event == "error" and isinstance(value, dict):
             value = {"error": value.get("error") or value}
         if isinstance(value, dict):
+            self.last = time.monotonic()
             yield value
 
 

@@ -95,7 +95,7 @@ class Fetch:
                 self.reasons.append(str(error) or type(error).__name__)
         raise config_error(
             "The weights of the local model could not be fetched: " + "; ".join(self.reasons) + ". "
-            f"Put {self.source.file} somewhere and name it with REFOLD_LOCAL_MODEL, or try again: it goes on where it was."
+            f"Name a file {self.source.file} with REFOLD_LOCAL_MODEL, or try again: it goes on where it stopped."
         )
 
     def _room(self) -> None:

@@ -25,6 +25,11 @@ class Habits:
     gives_back: frozenset[str] = frozenset()
 
 
+_SPOKEN_FOR = frozenset(
+    (K.PROMPT_TOO_LONG, K.INPUT_PLUS_OUTPUT_TOO_LONG, K.REQUEST_TOO_LARGE, K.AUTH, K.QUOTA, K.RATE_LIMIT)
+)
+"""Kinds that no field left out can help against."""
+
 OPTIONAL = ("stream_options", "temperature", "tool_choice", "reasoning_effort", "prompt_cache_key", "return_progress")
 """Fields a request can do without when a server refuses them."""
 
@@ -75,7 +80,7 @@ def adapt(habits: Habits, error: ModelError) -> Habits:
         return replace(habits, output_field="max_completion_tokens")
     if habits.tool_protocol == "native" and _NO_TOOLS.search(text):
         return replace(habits, tool_protocol="text")
-    if error.kind not in (K.UNKNOWN, K.MALFORMED_HISTORY, K.NOT_FOUND, K.SERVER, K.CONFIG):
+    if error.kind in _SPOKEN_FOR:
         return habits
     named = next((f for f in OPTIONAL if _refuses(text, f) and f not in habits.without), "")
     return replace(habits, without=habits.without | {named}) if named else habits
@@ -84,7 +89,7 @@ def adapt(habits: Habits, error: ModelError) -> Habits:
 _NO_TOOLS = re.compile(
     r"(does not|doesn't|not|cannot|no) support\w* .{0,30}(tools?|function)"
     r"|(tools?|function calling) .{0,40}not (supported|available)"
-    r"|no endpoints found that support tool|auto tool choice requires"
+    r"|no endpoints found that support tool|auto\"? tool choice requires"
 )
 """A server or model that has no native tool calls says so at the first request (Ollama, OpenRouter, vLLM)."""
 

@@ -1,4 +1,4 @@
-"""What servers say when a request fails, and what it means. Sentences of the field in many wordings, none special-cased."""
+"""What servers say when a request fails, and what it means: sentences of the field in many wordings."""
 
 from __future__ import annotations
 
@@ -50,26 +50,33 @@ TOO_LONG: list[tuple[str, int | None, int | None]] = [
     ("Input token count exceeds the maximum for this model", None, None),
     ("The length of your prompt surpasses what the model can handle (maximum 16384 tokens).", 16384, None),
     ("model_context_window_exceeded", None, None),
+    ("Your messages hold 300211 tokens > model limit 262144 tokens", 262144, 300211),
+    ("There are more tokens in your prompt than the maximum of 32000.", 32000, None),
+    ("I only support 4096 tokens, got 5021", 4096, 5021),
+    ("prompt_tokens (132001) larger than max_position_embeddings (131072)", 131072, 132001),
+    ("The request is over the context size of 4096 by 312 tokens", 4096, None),
+    ("The context is full; start a new chat", None, None),
+    ("Request body too large for gpt-x. Max size: 8000 tokens.", 8000, None),
     ("Error: ContextWindowExceededError", None, None),
 ]
 
 BOTH: list[tuple[str, int | None, int | None]] = [
     (
-        "The estimated number of input and maximum output tokens (9000) exceeded this model context window limit (8192).",
+        "The estimated number of input and maximum output tokens (9000) exceeded this context window limit (8192).",
         8192,
         None,
     ),
     ("input length (7000) plus max_tokens (2000) exceeds the context length of 8192", 8192, 7000),
     (
-        "'max_tokens' or 'max_completion_tokens' is too large: 16384. This model's maximum context length is 32768 tokens "
-        "and your request has 20000 input tokens (16384 > 32768 - 20000).",
+        "'max_tokens' or 'max_completion_tokens' is too large: 16384. This model's maximum context length is 32768 "
+        "tokens and your request has 20000 input tokens (16384 > 32768 - 20000).",
         32768,
         20000,
     ),
-    ("The sum of prompt tokens (3000) and output tokens (2000) must not exceed 4096", 4096, None),
+    ("The sum of prompt tokens (3000) and output tokens (2000) must not exceed 4096", 4096, 3000),
     (
-        "This model's maximum context length is 4,096 tokens. However, you requested 5,000 tokens (3,000 in the messages, "
-        "2,000 in the completion).",
+        "This model's maximum context length is 4,096 tokens. However, you requested 5,000 tokens (3,000 in the "
+        "messages, 2,000 in the completion).",
         4096,
         3000,
     ),
@@ -94,7 +101,7 @@ BYTES = [
     ),
     (
         400,
-        "Invalid 'messages[3].content': string too long. Expected a string with maximum length 10485760, but got 15000000.",
+        "Invalid 'messages[3].content': string too long. Expected maximum length 10485760, but got 15000000.",
     ),
 ]
 
