@@ -15,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tools._search import ripgrep  # noqa: E402 - the checkout has to be on the path first
-from tools.base import Toolbox, ToolContext, load_tools  # noqa: E402
+from tools._search import ripgrep
+from tools.base import Toolbox, ToolContext, load_tools
 
 ROUNDS = 7
 PATTERNS = ("needle here", "w17 w", "w1.* w2", "not there at all")

@@ -60,8 +60,8 @@ TOOL = grep
 
 
 async def _counts(ctx: ToolContext, top: Path, request: Request, glob: str) -> tuple[Request, Mapping[str, int], str]:
-    """Matching lines a file. A pattern that is no regular expression is searched for as it is; where nothing is found in
-    a place that was named, its hidden and ignored files are looked through too. The note says either."""
+    """Matching lines a file. A pattern that is no regular expression is searched for as it is; where nothing is found
+    in a place that was named, its hidden and ignored files are looked through too. The note says either."""
     answer = await search(ctx, top, request)
     note = ""
     if answer.failed and not answer.out and "regex" in answer.complaint:

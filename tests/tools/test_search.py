@@ -9,7 +9,6 @@ import pytest
 
 from tools._globs import glob_regex
 
-
 SKIPPED = "(hidden and ignored files were left out; all=true takes them in)"
 
 
