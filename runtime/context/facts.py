@@ -236,10 +236,12 @@ def _named_lines(found: Iterable[tuple[int, str]]) -> Iterator[str]:
 
 
 def _command_lines(commands: Mapping[str, Any]) -> Iterator[str]:
-    """Commands that ended alike share lines of about 100 characters; what did not end well comes first."""
+    """Commands that ended alike share lines of about 100 characters; what did not end well comes first, with the number
+    of its output."""
     ends: dict[Any, list[str]] = {}
     for ran in sorted(commands.values(), key=lambda c: (c["exit"] == 0, -c["seq"])):
-        ends.setdefault(ran["exit"], []).append(f"{' '.join(ran['command'].split())[:200]} (#{ran['seq']})")
+        number = f" (#{ran['seq']})" if ran["exit"] != 0 else ""
+        ends.setdefault(ran["exit"], []).append(f"{' '.join(ran['command'].split())[:200]}{number}")
     for code, words in ends.items():
         head = "still running: " if code is None else f"exit {code}: "
         yield from (head + "; ".join(part) for part in _lines(words, _LINE - len(head)))

@@ -26,7 +26,7 @@ class Recall:
         return page(text, start, count, share)
 
     def search(self, messages: Sequence[Entry], fates: Mapping[int, str], query: str, path: str, share: int) -> str:
-        """Lines that hold all words of `query` (and messages about `path`) in what is not in view, newest first."""
+        """Lines of what holds all words of `query` (and messages about `path`) in what is not in view, newest first."""
         words = [w.casefold() for w in query.split()]
         hits: list[str] = []
         size = 0
@@ -35,10 +35,11 @@ class Recall:
                 continue
             if path and path not in _about(entry):
                 continue
-            line = _first_line(self._full(entry), words)
+            label = _label(entry)
+            line = _first_line(self._full(entry), words, label)
             if line is None:
                 continue
-            hits.append(f"#{entry.seq} {_label(entry)}: {line}")
+            hits.append(f"#{entry.seq} {label}: {line}")
             size += len(hits[-1])
             if len(hits) == _MOST_HITS or size > share:
                 break
@@ -96,16 +97,19 @@ def _about(entry: Entry) -> str:
 
 def _label(entry: Entry) -> str:
     if entry.kind == "tool_result":
-        where = entry.record.meta.get("path") or entry.record.meta.get("command") or ""
-        return f"{entry.record.name} {str(where)[:80]}".strip()
+        meta = entry.record.meta
+        where = str(meta.get("path") or meta.get("command") or "")[:80]
+        ended = f" (exit {meta['exit_code']})" if meta.get("exit_code") is not None else ""
+        return f"{entry.record.name} {where}{ended}".strip()
     return {"user": "user", "assistant": "you"}[entry.kind]
 
 
-def _first_line(text: str, words: Sequence[str]) -> str | None:
+def _first_line(text: str, words: Sequence[str], label: str) -> str | None:
+    """The line of a text that holds most of the words; None where text and label together lack one of them."""
     if not words:
         return " ".join(text[:_SNIPPET].split())
     best = None
-    folded = text.casefold()
+    folded = f"{label}\n{text}".casefold()
     if not all(w in folded for w in words):
         return None
     for line in text.splitlines():
