@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from tools._diagnostics import new_problems
 from tools._diff import counts, unified
@@ -10,7 +12,7 @@ from tools._edits import elision
 from tools._files import digest, shown
 from tools._seen import gaps, state, what_changed
 from tools._text import NotText, decode, endings, plain
-from tools.base import ToolContext, ToolFailure, ToolOutput
+from tools.base import ToolContext, ToolFailure, ToolOutput, describe_error
 
 _MAX_SHOWN = 3_000
 """Characters of the diff that the model sees; the person gets all of it (meta `diff`)."""
@@ -23,6 +25,8 @@ def guard_overwrite(ctx: ToolContext, where: Path, name: str, before: bytes, con
         raise ToolFailure(what_changed(ctx, where, name, before))
     if before and known == "unread":
         raise ToolFailure(f"{name} exists ({len(before):,} bytes) and you have not read it. Read it, or use edit.")
+    if before and known == "earlier":
+        raise ToolFailure(f"You have not read {name} since this session was resumed. Read it, or use edit.")
     if known == "part":
         raise ToolFailure(
             f"You have not seen all of {name} (not lines {gaps(ctx, where)}). Read the rest first, or use edit."
@@ -63,9 +67,29 @@ def text_of(data: bytes | None) -> str:
         return ""
 
 
-def previewed(ctx: ToolContext, where: Path, before: bytes | None, after: bytes) -> str:
-    """The diff the person sees before approving."""
-    return unified(shown(ctx, where), text_of(before), text_of(after))
+Fates = Mapping[Path, bytes | None]
+"""What each file will hold after a call; None: it will be gone."""
+
+
+def preview_of(
+    after: Callable[[ToolContext, Mapping[str, Any]], Fates],
+) -> Callable[[ToolContext, Mapping[str, Any]], str]:
+    """A tool's `preview` made of its `after`: the diff the person sees before approving. It never raises: a call that
+    would be refused says so."""
+
+    def preview(ctx: ToolContext, args: Mapping[str, Any]) -> str:
+        try:
+            fates = after(ctx, args)
+            return "".join(_difference(ctx, path, data) for path, data in fates.items())
+        except (ToolFailure, OSError, ValueError, KeyError, TypeError) as error:
+            return f"(it would be refused: {describe_error(error)})"
+
+    return preview
+
+
+def _difference(ctx: ToolContext, path: Path, after: bytes | None) -> str:
+    before = path.read_bytes() if path.is_file() else None
+    return unified(shown(ctx, path), text_of(before), text_of(after))
 
 
 async def changed(

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -109,6 +109,7 @@ def jobs_of(ctx: ToolContext) -> Jobs:
 def start(ctx: ToolContext, command: str, cwd: Path) -> Job:
     """Starts a command with bash. Raises ToolFailure where it cannot even be started."""
     jobs = jobs_of(ctx)
+    ctx.state.setdefault("closers", {})["jobs"] = lambda: close_jobs(ctx)
     jobs.folder = jobs.folder or Path(tempfile.mkdtemp(prefix="refold-jobs-"))
     jobs.last += 1
     output = jobs.folder / f"{jobs.last}.txt"
@@ -220,12 +221,18 @@ async def stop(jobs: Iterable[Job]) -> None:
     """Ends jobs and all they started: TERM, then KILL for what is left after GRACE seconds. Also when cancelled."""
     left = list(jobs)
     try:
-        _signal(left, signal.SIGTERM)
-        deadline = time.monotonic() + GRACE
-        while any(_alive(job) for job in left) and time.monotonic() < deadline:
-            await asyncio.sleep(0.02)
+        for pause in _asked_to_end(left):
+            await asyncio.sleep(pause)
     finally:
         kill(left)
+
+
+def _asked_to_end(jobs: list[Job]) -> Iterator[float]:
+    """Sends TERM; then pauses, in seconds, for as long as something lives and has time left."""
+    _signal(jobs, signal.SIGTERM)
+    deadline = time.monotonic() + GRACE
+    while any(_alive(job) for job in jobs) and time.monotonic() < deadline:
+        yield 0.02
 
 
 def kill(jobs: Iterable[Job]) -> None:
@@ -310,10 +317,14 @@ def _guard(jobs: Jobs) -> None:
         time.sleep(0.5)
 
 
-async def close_jobs(ctx: ToolContext) -> None:
-    """Ends every job of the session but those that were asked to stay, and removes their output. Call it at the end."""
+def close_jobs(ctx: ToolContext) -> None:
+    """Ends every job of the session but those that were asked to stay, and removes their output. Call it at the end;
+    it takes GRACE seconds at most, and a little."""
     jobs = jobs_of(ctx)
-    await stop([job for job in jobs.jobs.values() if not job.keep])
+    ending = [job for job in jobs.jobs.values() if not job.keep]
+    for pause in _asked_to_end(ending):
+        time.sleep(pause)
+    kill(ending)
     kept = [job for job in jobs.jobs.values() if job.keep and job.alive()]
     for job in jobs.jobs.values():
         final_cwd(job)

@@ -70,6 +70,11 @@ def parse(patch: str) -> list[Step]:
     return steps
 
 
+def named(patch: str) -> list[str]:
+    """The paths a patch names, in order; never raises."""
+    return [path.strip() for path in re.findall(r"(?m)^\s*\*\*\* (?:(?:Add|Delete|Update) File|Move to): (.+)$", patch)]
+
+
 def _body(patch: str) -> list[str]:
     """The lines between the markers; a shell's here-document round them is taken off."""
     lines = patch.replace("\r\n", "\n").strip().split("\n")

@@ -20,6 +20,8 @@ _MAX_DIFF = 4_000
 
 @dataclass
 class _Memory:
+    known: set[str] = field(default_factory=set)
+    """Files seen in this run of the program; of others only the hash is known, from the log of a resumed session."""
     copies: dict[str, bytes] = field(default_factory=dict)
     gaps: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """Lines of a file not shown yet, as (first, last); a file without an entry was seen whole."""
@@ -32,6 +34,7 @@ def _memory(ctx: ToolContext) -> _Memory:
 def remember(ctx: ToolContext, path: Path, data: bytes) -> str:
     """Notes that the model knows these bytes: it read them, or edited what it knew. Returns their SHA."""
     memory, key, sha = _memory(ctx), str(path), digest(data)
+    memory.known.add(key)
     memory.copies.pop(key, None)
     if len(data) <= _KEEP_FILE:
         memory.copies[key] = data
@@ -52,6 +55,7 @@ def remember_part(
     memory.gaps.pop(key, None)
     if left:
         memory.gaps[key] = left
+    memory.known.add(key)
     if data is not None:
         remember(ctx, path, data)
     ctx.seen[key] = sha
@@ -66,17 +70,21 @@ def remember_whole(ctx: ToolContext, path: Path, data: bytes) -> str:
 def forget(ctx: ToolContext, path: Path) -> None:
     """The file is gone."""
     memory, key = _memory(ctx), str(path)
+    memory.known.discard(key)
     for table in (ctx.seen, memory.copies, memory.gaps):
         table.pop(key, None)
 
 
-def state(ctx: ToolContext, path: Path, data: bytes) -> Literal["unread", "part", "same", "stale"]:
-    """How the model's picture of a file stands to the bytes on disk."""
+def state(ctx: ToolContext, path: Path, data: bytes) -> Literal["unread", "part", "earlier", "same", "stale"]:
+    """How the model's picture of a file stands to the bytes on disk; `earlier`: the same, but it was seen before the
+    session was resumed, and nobody knows how much of it."""
     sha = ctx.seen.get(str(path))
-    if sha is None:
+    if not sha:
         return "unread"
     if sha != digest(data):
         return "stale"
+    if str(path) not in _memory(ctx).known:
+        return "earlier"
     return "part" if str(path) in _memory(ctx).gaps else "same"
 
 

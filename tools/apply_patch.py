@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from tools._changed import new_bytes, text_of
+from tools._changed import Fates, new_bytes, preview_of, text_of
 from tools._diagnostics import new_problems
 from tools._diff import counts, unified
 from tools._edits import check_borders, elision, spliced
 from tools._files import digest, load, locate, replace, shown
-from tools._patch import Step, parse, place
+from tools._patch import Step, named, parse, place
 from tools._seen import forget, remember, remember_whole, state, what_changed
 from tools._text import NotText, decode, endings
 from tools.base import ToolContext, ToolFailure, ToolOutput, describe_error, tool
@@ -31,18 +31,15 @@ class Fate:
 
 
 def _writes(ctx: ToolContext, args: Mapping[str, Any]) -> list[Path]:
-    return list(_fates(ctx, str(args.get("patch", ""))))
+    """All files that are named, also by a patch that is wrong elsewhere."""
+    return list(dict.fromkeys(locate(ctx, path) for path in named(str(args.get("patch", "")))))
 
 
-def _preview(ctx: ToolContext, args: Mapping[str, Any]) -> str:
-    return _diff(ctx, _fates(ctx, str(args.get("patch", ""))))
-
-
-def _after(ctx: ToolContext, args: Mapping[str, Any]) -> Mapping[Path, bytes | None]:
+def _after(ctx: ToolContext, args: Mapping[str, Any]) -> Fates:
     return {where: fate.after for where, fate in _fates(ctx, str(args.get("patch", ""))).items()}
 
 
-@tool(effect="write", writes=_writes, preview=_preview, after=_after, title=lambda args: "apply_patch")
+@tool(effect="write", writes=_writes, after=_after, preview=preview_of(_after), title=lambda args: _title(args))
 async def apply_patch(ctx: ToolContext, patch: Annotated[str, "From *** Begin Patch to *** End Patch"]) -> ToolOutput:
     """Adds, updates, moves and deletes files; all of the patch or nothing."""
     fates = _fates(ctx, patch)
@@ -56,6 +53,11 @@ async def apply_patch(ctx: ToolContext, patch: Annotated[str, "From *** Begin Pa
 
 
 TOOL = apply_patch
+
+
+def _title(args: Mapping[str, Any]) -> str:
+    files = named(str(args.get("patch", "")))
+    return f"apply_patch {', '.join(files[:3])}{', …' if len(files) > 3 else ''}".rstrip()
 
 
 def _fates(ctx: ToolContext, patch: str) -> dict[Path, Fate]:

@@ -200,6 +200,16 @@ def _describe(hint: Any) -> dict[str, Any]:
     raise TypeError(f"no JSON schema for the type {hint!r}")
 
 
+DEFAULT = ("read", "write", "edit", "bash", "grep", "glob", "todo", "recall", "ask_user", "fetch", "jobs")
+"""At most 2,500 tokens of schema, a test keeps it."""
+
+PATCH = ("read", "apply_patch", "write", "bash", "grep", "glob", "todo", "recall", "ask_user", "fetch", "jobs")
+"""For models that were trained on apply_patch (gpt-5 and its kin)."""
+
+SMALL = ("read", "write", "edit", "bash")
+"""For small local models: at most 700 tokens of schema. Searching is left to bash."""
+
+
 @dataclass
 class Toolbox:
     """The tools of a session by name, and the one way to run them."""
@@ -290,8 +300,10 @@ def _renamed(properties: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str
 def _fit(schema: Mapping[str, Any], value: Any) -> tuple[str, Any]:
     kind = schema["type"]
     if kind == "string":
+        if isinstance(value, (dict, list)):
+            value = json.dumps(value, ensure_ascii=False)
         if not isinstance(value, str):
-            value = json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
+            return f"must be a string, not {json.dumps(value)}", value
         allowed = schema.get("enum")
         if allowed and value not in allowed:
             return f"must be one of {', '.join(allowed)}, not {value!r}", value

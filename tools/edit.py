@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from tools._changed import changed, previewed
+from tools._changed import Fates, changed, new_bytes, preview_of
 from tools._edits import Change, Outcome, apply
 from tools._files import load, locate, replace, shown
 from tools._seen import remember, remember_whole, state, what_changed
@@ -25,25 +26,14 @@ def _writes(ctx: ToolContext, args: Mapping[str, Any]) -> list[Path]:
     return [locate(ctx, str(args.get("path", "")))]
 
 
-def _preview(ctx: ToolContext, args: Mapping[str, Any]) -> str:
-    where, before, after = _planned(ctx, args)
-    return previewed(ctx, where, before, after)
-
-
-def _after(ctx: ToolContext, args: Mapping[str, Any]) -> Mapping[Path, bytes | None]:
-    where, _, after = _planned(ctx, args)
-    return {where: after}
-
-
-def _planned(ctx: ToolContext, args: Mapping[str, Any]) -> tuple[Path, bytes | None, bytes]:
-    where = locate(ctx, str(args.get("path", "")))
+def _after(ctx: ToolContext, args: Mapping[str, Any]) -> Fates:
     old, new, every = str(args.get("old", "")), str(args.get("new", "")), bool(args.get("replace_all"))
     changes = _changes(old, new, every, args.get("edits") or [])
-    before = where.read_bytes() if where.is_file() else None
-    return where, before, _outcome(before, changes, shown(ctx, where)).data
+    where = locate(ctx, str(args["path"]))
+    return {where: _outcome(ctx, where, str(args["path"]), changes)[1].data}
 
 
-@tool(effect="write", writes=_writes, preview=_preview, after=_after)
+@tool(effect="write", writes=_writes, after=_after, preview=preview_of(_after))
 async def edit(
     ctx: ToolContext,
     path: Annotated[str, "File"],
@@ -55,17 +45,13 @@ async def edit(
     """Replaces text in a file. Everything else in it stays as it is."""
     where = locate(ctx, path)
     name = shown(ctx, where)
-    changes = _changes(old, new, replace_all, edits)
-    creates = len(changes) == 1 and not changes[0].old and not where.exists()
-    before = None if creates and not where.is_symlink() else load(ctx, where, path)
-    if before is not None and state(ctx, where, before) == "stale":
-        raise ToolFailure(what_changed(ctx, where, name, before))
-    outcome = _outcome(before, changes, name)
+    before, outcome = _outcome(ctx, where, path, _changes(old, new, replace_all, edits))
     links = replace(where, outcome.data, before)
     (remember if before else remember_whole)(ctx, where, outcome.data)
     notes = "".join(f" ({note})" for note in outcome.notes)
     verb = "Edited" if before is not None else "Created"
-    return await changed(ctx, where, before, outcome.data, f"{verb} {name}.{notes} {links}".rstrip(), show=True)
+    words = f"{verb} {name}.{notes} {links}".rstrip()
+    return await changed(ctx, where, before, outcome.data, words, show=True)
 
 
 TOOL = edit
@@ -79,12 +65,17 @@ def _changes(old: str, new: str, every: bool, edits: Sequence[Edit]) -> list[Cha
     return [Change(old, new, every)]
 
 
-def _outcome(before: bytes | None, changes: list[Change], name: str) -> Outcome:
-    """The new bytes; an empty `old` makes a file that is missing or empty, and nothing else."""
-    if any(not c.old for c in changes):
-        if len(changes) > 1 or before:
-            raise ToolFailure(f"old is empty, which only a new or empty file allows; {name} has text in it.")
-        if not changes[0].new:
-            raise ToolFailure("Nothing to change: old and new are both empty.")
-        return Outcome(changes[0].new.encode("utf-8", "replace"), "", changes[0].new)
-    return apply(before or b"", changes, name)
+def _outcome(ctx: ToolContext, where: Path, path: str, changes: Sequence[Change]) -> tuple[bytes | None, Outcome]:
+    """(bytes on disk, what becomes of them). An empty `old` makes a file that is missing or empty, and nothing else."""
+    name = shown(ctx, where)
+    creates = len(changes) == 1 and not changes[0].old and not os.path.lexists(where)
+    before = None if creates else load(ctx, where, path)
+    if before is not None and state(ctx, where, before) == "stale":
+        raise ToolFailure(what_changed(ctx, where, name, before))
+    if all(c.old for c in changes):
+        return before, apply(before or b"", changes, name)
+    if len(changes) > 1 or before:
+        raise ToolFailure(f"old is empty, which only a new or empty file allows; {name} has text in it.")
+    if not changes[0].new:
+        raise ToolFailure("Nothing to change: old and new are both empty.")
+    return before, Outcome(new_bytes(None, changes[0].new, name), "", changes[0].new)

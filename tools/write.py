@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from tools._changed import changed, guard_overwrite, new_bytes, previewed
+from tools._changed import Fates, changed, guard_overwrite, new_bytes, preview_of
 from tools._files import load, locate, replace, shown
 from tools._seen import remember_whole
 from tools.base import ToolContext, ToolFailure, ToolOutput, tool
@@ -16,33 +16,30 @@ def _writes(ctx: ToolContext, args: Mapping[str, Any]) -> list[Path]:
     return [locate(ctx, str(args.get("path", "")))]
 
 
-def _preview(ctx: ToolContext, args: Mapping[str, Any]) -> str:
-    where, before, after = _planned(ctx, args)
-    return previewed(ctx, where, before, after)
+def _after(ctx: ToolContext, args: Mapping[str, Any]) -> Fates:
+    path, content = str(args["path"]), str(args["content"])
+    where = locate(ctx, path)
+    return {where: new_bytes(_before(ctx, where, path, content), content, path)}
 
 
-def _after(ctx: ToolContext, args: Mapping[str, Any]) -> Mapping[Path, bytes | None]:
-    where, _, after = _planned(ctx, args)
-    return {where: after}
+def _before(ctx: ToolContext, where: Path, path: str, content: str) -> bytes | None:
+    """The bytes that are there. Raises ToolFailure where they may not be written over."""
+    if where.is_dir():
+        raise ToolFailure(f"{path} is a directory.")
+    if not where.exists():
+        return None
+    before = load(ctx, where, path)
+    guard_overwrite(ctx, where, path, before, content)
+    return before
 
 
-def _planned(ctx: ToolContext, args: Mapping[str, Any]) -> tuple[Path, bytes | None, bytes]:
-    where = locate(ctx, str(args.get("path", "")))
-    before = where.read_bytes() if where.is_file() else None
-    return where, before, new_bytes(before, str(args.get("content", "")), str(where))
-
-
-@tool(effect="write", writes=_writes, preview=_preview, after=_after)
+@tool(effect="write", writes=_writes, after=_after, preview=preview_of(_after))
 async def write(
     ctx: ToolContext, path: Annotated[str, "File"], content: Annotated[str, "The whole new content"]
 ) -> ToolOutput:
     """Creates a file (and its folders) or replaces all of one. A file that exists must have been read first."""
     where = locate(ctx, path)
-    if where.is_dir():
-        raise ToolFailure(f"{path} is a directory.")
-    before = load(ctx, where, path) if where.exists() else None
-    if before is not None:
-        guard_overwrite(ctx, where, path, before, content)
+    before = _before(ctx, where, path, content)
     data = new_bytes(before, content, path)
     links = replace(where, data, before)
     remember_whole(ctx, where, data)

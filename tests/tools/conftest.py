@@ -45,4 +45,4 @@ def ws(tmp_path: Path) -> Iterator[Workspace]:
     """A fresh workspace whose jobs end with the test."""
     workspace = Workspace(tmp_path.resolve())
     yield workspace
-    asyncio.run(close_jobs(workspace.ctx))
+    close_jobs(workspace.ctx)

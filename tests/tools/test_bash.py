@@ -134,7 +134,7 @@ def test_no_job_outlives_the_session(ws):
     assert len(running("sleep 471")) >= 4
     folder = jobs_of(ws.ctx).folder
     started = time.monotonic()
-    asyncio.run(close_jobs(ws.ctx))
+    close_jobs(ws.ctx)
     assert time.monotonic() - started < 4
     assert not folder.exists()
     for n in range(4713, 4717):
@@ -145,7 +145,7 @@ def test_a_job_that_was_asked_to_stay_stays(ws):
     ws.call("bash", command="exec sleep 4717", background=True)
     assert ws.call("jobs", action="keep", id=1).text == "Job 1 stays when the session ends."
     pid = jobs_of(ws.ctx).jobs[1].process.pid
-    asyncio.run(close_jobs(ws.ctx))
+    close_jobs(ws.ctx)
     assert running("sleep 4717")
     os.kill(pid, 9)
     os.waitpid(pid, 0)
@@ -286,7 +286,7 @@ async def main():
     out = await box.run("bash", {"command": "yes 0123456789abcdef | head -c 1000000000; echo; echo LAST"})
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, "3456\\nLAST\\n[trunc" in out.text)
     print((await box.run("bash", {"command": "echo next"})).text)
-    await close_jobs(ctx)
+    close_jobs(ctx)
 asyncio.run(main())
 """
 

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from tools._profiles import DEFAULT, PATCH, SMALL
-from tools.base import load_tools
+from tools.base import DEFAULT, PATCH, SMALL, load_tools
 
 TOOLS = load_tools()
 

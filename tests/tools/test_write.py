@@ -118,5 +118,9 @@ def test_paths_that_cannot_be_written(ws):
 def test_preview_is_a_diff(ws):
     ws.put("f", "a\nb\n")
     preview = ws.box.tools["write"].preview
+    assert preview(ws.ctx, {"path": "f", "content": "x"}) == (
+        "(it would be refused: f exists (4 bytes) and you have not read it. Read it, or use edit.)"
+    )
+    ws.call("read", path="f")
     assert preview(ws.ctx, {"path": "f", "content": "a\nc\n"}) == ("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n")
     assert preview(ws.ctx, {"path": "new", "content": "a\n"}) == "--- a/new\n+++ b/new\n@@ -0,0 +1 @@\n+a\n"
