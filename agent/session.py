@@ -7,16 +7,17 @@ and keeps everything. A session owns its log, engine, tools, model and permissio
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent import workshop
+from agent import logbook, workshop
+from agent.logbook import SessionError
 from agent.models import make_model
 from agent.permissions import Approval, Approver, Judgement, Permissions, Verdict
 from agent.settings import Settings
-from agent.version import VERSION
 from runtime.context.compact import CompactOutcome
 from runtime.context.ledger import Row, ledger
 from runtime.context.report import ContextReport, report_on
@@ -26,16 +27,12 @@ from runtime.folding import fold_line
 from runtime.loop import run_turn
 from runtime.model import Model, ModelErrorKind
 from tools.base import Tool, check_arguments
-from transcripts.catalog import NotFound, find_session, new_path
-from transcripts.lines import VersionError
-from transcripts.log import LogHeld, TranscriptLog
-from transcripts.records import Image, Note, SessionStart, ToolCall, Usage, User
+from transcripts.log import LogWriteError, TranscriptLog
+from transcripts.records import Image, Note, ToolCall, Usage, User
 
 Ask = Callable[[str, Sequence[str]], Awaitable[str]]
 
-
-class SessionError(Exception):
-    """A session that cannot be opened; the message says why and what to do."""
+__all__ = ["Ask", "Session", "SessionError"]
 
 
 class Session:
@@ -47,15 +44,18 @@ class Session:
         self.settings, self.log, self.id, self.cwd, self.model = settings, log, ident, cwd, model
         self.root = workshop.workspace_root(cwd)
         self.approve = approve
-        self.permissions: Permissions = workshop.make_permissions(settings, self.root)
         self.notices: list[str] = []
-        self.name = ""
+        self.safety = workshop.make_safety(settings, self.root, self.notices)
+        self.permissions: Permissions = self.safety.permissions
+        self.name, self.spec = "", model.name
         self.limits = Limits(max_steps=settings.max_steps)
         self.usage = Usage()
         self._lines: list[str] = []
         self._task: asyncio.Task[Any] | None = None
         self._interrupting = False
         self._answered = False
+        self._is_new = not any(e.kind == "user" for e in log.entries)
+        self._kept = logbook.kept(log.entries)
         self._make_parts()
 
     def _make_parts(self) -> None:
@@ -66,7 +66,8 @@ class Session:
         self.engine.set_window(self.model.window, self.model.window_source)
         ctx = self.toolbox.ctx
         ctx.recall, ctx.share = self.engine.recall, self.engine.policy.share
-        workshop.restore_tools(ctx, self.engine.history.messages)
+        self.safety.install(ctx)
+        logbook.restore_tools(ctx, self.engine.history.messages, self._kept)
 
     @classmethod
     def start(
@@ -78,15 +79,18 @@ class Session:
         `fork` continues an old one in a new file. Raises SessionError, ModelError (no such model), SettingsError.
         """
         cwd = cwd.resolve()
-        log, ident = _open_log(settings.home, cwd, resume, fork, persist)
+        log, ident = logbook.open_log(settings, cwd, resume, fork, persist)
         try:
-            spec = model.name if model else _spec_for(settings, log, resume)
+            known = logbook.kept(log.entries)
+            cwd = logbook.cwd_of(known, cwd)
+            spec = model.name if model else logbook.spec_for(settings, known, resume)
             model = model or make_model(spec, workshop.model_options(settings, log))
-            session = cls(settings=settings, log=log, ident=ident, cwd=_cwd_of(log, cwd), model=model, approve=approve)
+            logbook.begin(log, ident, cwd, spec, name, workshop.branch_of(workshop.workspace_root(cwd)))
+            session = cls(settings=settings, log=log, ident=ident, cwd=cwd, model=model, approve=approve)
         except BaseException:
             log.close()
-            if not log.entries and log.path:
-                log.path.unlink(missing_ok=True)
+            if not resume:
+                logbook.discard_if_empty(log)
             raise
         session.toolbox.ctx.ask = ask
         session._begin(ident, name, spec)
@@ -97,22 +101,16 @@ class Session:
 
         `spec` is the model as it was named: a later resume makes the same one of it.
         """
-        if not any(e.kind == "session" for e in self.log.entries[:3]):
-            branch = workshop.branch_of(self.root)
-            self.log.append(SessionStart(ident, str(self.cwd), f"refold {VERSION}", spec, name, branch))
-        notes = {e.record.key: e.record.value for e in self.log.entries if e.kind == "note"}
-        start = next((e.record for e in self.log.entries if e.kind == "session"), None)
-        self.name = name or notes.get("name") or (start.name if start else "")
-        for entry in self.log.entries:
-            if entry.kind == "usage":
-                self.usage = total(self.usage, entry.record)
+        known = self._kept
+        self.name, self.spec, self.usage = name or known.name, spec, known.usage
         self.notices += self.log.problems
+        self.safety.replay(self.log.entries)
         if floor := workshop.floor_words(self.engine):
             self.notices.append(floor)
         self.engine.append(Note("opened", {"pid": os.getpid(), "name": self.name, "model": self.model.name}))
-        if name and notes.get("name") != name:
+        if self.name != known.name:
             self.engine.append(Note("name", name))
-        if spec != next((m for e in reversed(self.log.entries) if (m := _model_of(e))), ""):
+        if spec != known.spec:
             self.engine.append(Note("model", spec))
 
     # -- a turn -----------------------------------------------------------------------------------------------------
@@ -178,6 +176,13 @@ class Session:
     def _note(self, event: Event) -> None:
         if isinstance(event, TurnEnded):
             self.usage = total(self.usage, event.usage)
+            self._sum_up()
+
+    def _sum_up(self) -> None:
+        """Notes where the session stands, so that a resume and a list need not read all of it."""
+        known = logbook.state(self.usage, self.name, self.spec, self.toolbox.ctx, len(self.engine.history))
+        with contextlib.suppress(LogWriteError):
+            self.engine.append(Note("state", known))
 
     async def _permit(self, call: ToolCall) -> Permit:
         """Whether a call may run: by mode and rules, else by asking the person."""
@@ -186,10 +191,15 @@ class Session:
         if problem:
             return Permit(True)
         judgement = self.permissions.judge(tool, args, ctx)
-        if judgement.decision == "ask":
-            return await self._put_question(call, tool, args, judgement)
         if judgement.decision == "deny":
             return Permit(False, f"[Denied: {judgement.reason}]")
+        if judgement.decision == "ask":
+            permit = await self._put_question(call, tool, args, judgement)
+            if not permit.allow:
+                return permit
+        note = await self.safety.before(judgement, tool, args, ctx, self.toolbox.title(call.name, args))
+        if note:
+            self.safety.took(note, self.engine.append(Note("snapshot", note)).seq)
         return Permit(True)
 
     async def _put_question(self, call: ToolCall, tool: Tool, args: dict[str, Any], judgement: Judgement) -> Permit:
@@ -232,7 +242,7 @@ class Session:
     def use_model(self, spec: str) -> None:
         """Goes on with another model. Raises ModelError where there is no such one; nothing has changed then."""
         model = make_model(spec, workshop.model_options(self.settings, self.log))
-        self.model = model
+        self.model, self.spec = model, spec
         self.engine.append(Note("model", spec))
         self._make_parts()
 
@@ -252,70 +262,15 @@ class Session:
         return self.log.path
 
     def close(self) -> None:
-        """Ends what the tools left running and gives the log back."""
+        """Ends what the tools left running and gives the log back. A session in which nothing was said leaves none."""
         workshop.close_tools(self.toolbox.ctx)
+        self.safety.close()
         self.log.close()
+        if self._is_new:
+            logbook.discard_if_empty(self.log)
 
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _open_log(home: Path, cwd: Path, resume: str, fork: bool, persist: bool) -> tuple[TranscriptLog, str]:
-    """(log, id): a new one, one that exists, or a copy of one."""
-    if not resume:
-        ident, path = new_path(home, cwd)
-        try:
-            return (TranscriptLog.create(path) if persist else TranscriptLog.memory()), ident
-        except OSError as error:
-            raise SessionError(f"The session cannot be written to {path.parent}: {error.strerror}") from error
-    try:
-        path = find_session(home, cwd, resume)
-        if fork:
-            return _fork(home, cwd, path)
-        log = TranscriptLog.open(path)
-    except NotFound as error:
-        raise SessionError(str(error)) from error
-    except LogHeld as error:
-        raise SessionError(f"{error}. Close it there, or go on in a copy with --fork-session.") from error
-    except (VersionError, OSError) as error:
-        raise SessionError(f"The session {resume} cannot be opened: {error}") from error
-    start = next((e.record for e in log.entries if e.kind == "session"), None)
-    return log, start.id if start else path.stem.rpartition("-")[2]
-
-
-def _fork(home: Path, cwd: Path, source: Path) -> tuple[TranscriptLog, str]:
-    """A new session that begins with everything another one said; the name stays with the other one."""
-    old = TranscriptLog.open(source, readonly=True)
-    ident, path = new_path(home, cwd)
-    log = TranscriptLog.create(path)
-    start = next((e.record for e in old.entries if e.kind == "session"), None)
-    last = old.entries[-1].seq if old.entries else 0
-    model, parent = (start.model, start.id) if start else ("", "")
-    log.append(SessionStart(ident, str(cwd), f"refold {VERSION}", model, parent=parent, parent_seq=last))
-    workshop.copy_entries(old, log)
-    log.append(Note("name", ""))
-    old.close()
-    return log, ident
-
-
-def _cwd_of(log: TranscriptLog, cwd: Path) -> Path:
-    """Where the session works: where it began, as long as that folder is there."""
-    start = next((e.record for e in log.entries if e.kind == "session"), None)
-    began = Path(start.cwd) if start and start.cwd else cwd
-    return began if began.is_dir() else cwd
-
-
-def _spec_for(settings: Settings, log: TranscriptLog, resume: str) -> str:
-    """The model named on the command line, else the one the session used last, else the configured one."""
-    if resume and not settings.source("model").startswith("--"):
-        return next((m for e in reversed(log.entries) if (m := _model_of(e))), "") or settings.model
-    return settings.model
-
-
-def _model_of(entry: Any) -> str:
-    if entry.kind == "note" and entry.record.key == "model":
-        return str(entry.record.value)
-    return entry.record.model if entry.kind == "session" else ""

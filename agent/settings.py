@@ -70,6 +70,7 @@ class Settings:
     )
     summary_timeout: float = setting(120.0, "seconds a summary may take", env=("SUMMARY_TIMEOUT",), low=1)
     summarise: bool = setting(True, "let the model write notes about what is folded")
+    redact: bool = setting(True, "take well-known kinds of keys out of tool output before it is kept or sent")
     output_reserve: int | None = setting(None, "tokens kept free for the answer; unset: by the model", low=64)
     max_steps: int = setting(100, "requests to the model in one turn", low=1)
     permission_mode: str = setting("", "plan, ask, edits, auto or yolo; unset: auto in a sandbox, else ask")

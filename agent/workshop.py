@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from agent.identity import git_branch, git_root, make_identity
 from agent.models.base import ModelOptions
-from agent.permissions import Permissions, parse_rule
-from agent.settings import Settings
+from agent.permissions import RuleError
+from agent.safety import Safety
+from agent.sandbox import hide_own_memory
+from agent.settings import Settings, SettingsError
 from runtime.context.budget import ContextSettings
 from runtime.context.engine import ContextEngine
+from runtime.context.redact import Redactor
 from runtime.crew import Limits
 from runtime.model import Model
 from tools.base import Toolbox, ToolContext, load_tools
-from transcripts.log import Entry, TranscriptLog
-from transcripts.records import Note, SessionStart
-
-SECRET_NAMES = ("OPENAI_API_KEY", "REFOLD_API_KEY")
-"""Our own keys: no child process sees them."""
+from transcripts.log import TranscriptLog
+from transcripts.records import Note
 
 
 @dataclass(frozen=True)
@@ -57,17 +53,18 @@ def branch_of(root: Path) -> str:
     return git_branch(root)
 
 
-def make_permissions(settings: Settings, root: Path) -> Permissions:
-    """The permissions of a session in `root`."""
-    extra = [parse_rule(rule, "allow", "session") for rule in settings.allow]
-    extra += [parse_rule(rule, "deny", "session") for rule in settings.deny]
-    return Permissions(settings.permission_mode or "ask", root=root, home=settings.home, extra=extra)
+def make_safety(settings: Settings, root: Path, notices: list[str]) -> Safety:
+    """The guards of a session in `root`. Raises SettingsError where the person's rules cannot be read."""
+    hide_own_memory()
+    try:
+        return Safety(settings, root, notices)
+    except RuleError as error:
+        raise SettingsError(str(error)) from error
 
 
 def make_toolbox(settings: Settings, profile: Profile, root: Path, cwd: Path) -> Toolbox:
     """The tools and what they may touch."""
-    env = {k: v for k, v in os.environ.items() if k not in SECRET_NAMES}
-    ctx = ToolContext(root=root, cwd=cwd, env=env, takes_images=profile.images)
+    ctx = ToolContext(root=root, cwd=cwd, takes_images=profile.images)
     return Toolbox(load_tools(profile.tools), ctx)
 
 
@@ -85,7 +82,10 @@ def make_engine(
     if kept is not None and kept != system:
         notices.append("The instructions of this folder have changed; this session keeps those it began with.")
     notices += identity.notices
-    engine = ContextEngine(log, system=kept or system, specs=specs, settings=context_settings(settings))
+    redactor = Redactor(log.secrets, shapes=settings.redact)
+    engine = ContextEngine(
+        log, system=kept or system, specs=specs, settings=context_settings(settings), redactor=redactor
+    )
     if kept is None:
         blob = log.blobs.put(system.encode("utf-8", "replace"))
         log.append(Note("system", {"blob": blob, "small": profile.small}))
@@ -95,7 +95,7 @@ def make_engine(
 def kept_system(log: TranscriptLog, small: bool) -> str | None:
     """The system prompt a session began with; None for a new one."""
     for entry in log.entries:
-        if entry.kind == "note" and entry.record.key == "system" and entry.record.value.get("small") == small:
+        if entry.key == "system" and entry.record.value.get("small") == small:
             try:
                 return log.blobs.get(entry.record.value["blob"]).decode()
             except KeyError:
@@ -140,37 +140,10 @@ def model_options(settings: Settings, log: TranscriptLog) -> ModelOptions:
     )
 
 
-def restore_tools(ctx: ToolContext, messages: Sequence[Entry]) -> None:
-    """What the tools knew before a resume: files seen, the todo list, the folder bash was in."""
-    for entry in messages:
-        if entry.kind != "tool_result":
-            continue
-        meta: Mapping[str, Any] = entry.record.meta
-        if isinstance(meta.get("path"), str) and isinstance(meta.get("sha"), str):
-            ctx.seen[meta["path"]] = meta["sha"]
-        if isinstance(meta.get("todo"), list):
-            ctx.state["todo"] = json.loads(json.dumps(meta["todo"]))
-        if isinstance(meta.get("cwd"), str) and Path(meta["cwd"]).is_dir():
-            ctx.cwd = Path(meta["cwd"])
-
-
 def close_tools(ctx: ToolContext) -> None:
     """Ends what tools left running (background jobs); each tool puts its own end into `ctx.state["closers"]`."""
     for close in ctx.state.get("closers", {}).values():
         close()
-
-
-def copy_entries(old: TranscriptLog, new: TranscriptLog) -> None:
-    """Everything another session said, under the same numbers; its blobs come along."""
-    for entry in old.entries:
-        record = entry.record
-        for blob in {getattr(record, "blob", ""), *(i.blob for i in getattr(record, "images", ()))} - {""}:
-            try:
-                new.blobs.put(old.blobs.get(blob))
-            except KeyError:
-                continue
-        if not isinstance(record, SessionStart) and entry.kind != "gap":
-            new.append(record, entry.seq)
 
 
 SMALL_WINDOW = 40_000

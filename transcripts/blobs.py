@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -57,6 +58,22 @@ class Blobs:
         if hashlib.sha256(body).hexdigest()[:32] != name:
             raise KeyError(name)
         return body
+
+    def take(self, other: Blobs, names: Iterable[str]) -> None:
+        """Copies those of the named bodies that another store has, durably. Raises OSError."""
+        for name in names:
+            try:
+                body = other.get(name)
+            except KeyError:
+                continue
+            if self.folder is None:
+                self._memory[name] = body
+            else:
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_durably(self.folder / name, body)
+        if self.folder is not None and self.folder.is_dir():
+            sync_folder(self.folder)
+            sync_folder(self.folder.parent)
 
 
 def write_durably(path: Path, body: bytes, flags: int = os.O_TRUNC) -> None:

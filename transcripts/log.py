@@ -128,6 +128,17 @@ class TranscriptLog:
             raise
         return log
 
+    @classmethod
+    def lock_only(cls, path: Path) -> TranscriptLog:
+        """Takes the lock of a log without reading it, whatever its state. Raises LogHeld, OSError."""
+        log = cls(path, os.open(path, os.O_RDWR | _BINARY), writable=False)
+        try:
+            log._lock()
+        except BaseException:
+            log.close()
+            raise
+        return log
+
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def append(self, record: Record, seq: int = 0) -> Entry:
