@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent.exits import Stop
 from agent.settings import Settings
 from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
@@ -52,7 +51,7 @@ class _Evening:
         self._deck = Deck(self._theme, self._env, home=settings.home, cwd=cwd)
         self._cwd = cwd
         self._chat: Any = None
-        self._stop: Stop | None = None
+        self._failure: Exception | None = None
 
     async def run(self) -> int:
         know_more_keys()
@@ -67,8 +66,8 @@ class _Evening:
             for task in loading:
                 await asyncio.wait([task])
             self._part()
-        if self._stop is not None:
-            raise self._stop
+        if self._failure is not None:
+            raise self._failure
         return code
 
     async def _load(self) -> None:
@@ -77,13 +76,12 @@ class _Evening:
         try:
             behind = await asyncio.to_thread(importlib.import_module, BEHIND)
             session = await asyncio.to_thread(self._first)
-        except Stop as stop:
-            self._stop = stop
-            self._deck.screen.leave(int(stop.code))
-            return
+            self._chat = behind.Chat.begin(self._deck, self._settings, session, self._another, self._env, self._prompt)
+        except Exception as error:  # noqa: BLE001  # raised again by `run`, when the terminal is back
+            self._failure = error
+            self._deck.screen.leave(1)
         finally:
             sys.setswitchinterval(before)
-        self._chat = behind.Chat.begin(self._deck, self._settings, session, self._another, self._env, self._prompt)
 
     def _catch_signals(self) -> None:
         loop = asyncio.get_running_loop()

@@ -77,7 +77,7 @@ class Chat:
         self.talk.session = session
         session.approve = self._questions.approve
         session.toolbox.ctx.ask = self._questions.answer
-        self.talk.view.used, self.talk.view.window = 0, session.model.window
+        self.talk.view.begin_session(session.engine.estimate(), session.model.window)
         self.deck.suggest.files = FileIndex(session.cwd, self.deck.suggest.offer, self.deck.screen.refresh).ask
         self._status.branch = git_branch(session.root)
         self._refresh()

@@ -7,7 +7,7 @@ and lists are finished in pieces, so that the live region stays small whatever t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 PIECE = 12
 """Lines of a fence or a list after which the finished part of it is printed."""
@@ -141,6 +141,17 @@ class MarkdownStream:
 
     def _closed_fences(self) -> bool:
         return sum(1 for line in self._lines if _FENCE.match(line.strip())) % 2 == 0
+
+
+def tail_of(block: Block, lines: int, chars: int) -> Block:
+    """The end of a block, for a preview that costs the same however long the block is. A table keeps its head."""
+    rows = block.text.split("\n")
+    head = rows[:2] if rows[0].lstrip().startswith("|") else []
+    text = "\n".join([*head, *rows[max(len(head), len(rows) - lines) :]])
+    if len(text) > chars:
+        cut = text.find(" ", len(text) - chars)
+        text = text[cut + 1 :]
+    return replace(block, text=text, before="" if len(rows) > lines else block.before)
 
 
 def _balanced(text: str) -> str:

@@ -7,13 +7,14 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agent.evidence import Evidence
 from agent.terminal import blocks
 from agent.terminal.activity import Activity, Running
 from agent.terminal.clean import one_line, plain
 from agent.terminal.numbers import seconds
 from agent.terminal.region import Live
 from agent.terminal.screen import WIDEST, Screen
-from agent.terminal.stream import Block, MarkdownStream
+from agent.terminal.stream import Block, MarkdownStream, tail_of
 from agent.terminal.words import call_title, end_line, retry_line
 from runtime.events import (
     AnswerRecorded,
@@ -58,6 +59,7 @@ class View:
     def __init__(self, screen: Screen, live: Live, activity: Activity, title_of: Callable[[ToolCall], str]) -> None:
         self.outputs: deque[Output] = deque(maxlen=KEPT)
         self.answer = ""
+        self.evidence = Evidence()
         self.used = 0
         self.window = 0
         self._screen = screen
@@ -70,6 +72,12 @@ class View:
         self._thinking_since = 0.0
         self._dirty = False
         self._titles: dict[str, str] = {}
+
+    def begin_session(self, used: int, window: int) -> None:
+        """Another session: nothing of the last one holds any more. `used` of `window` tokens are taken."""
+        self.answer, self.used, self.window = "", used, window
+        self.evidence = Evidence()
+        self.outputs.clear()
 
     # -- the frame --------------------------------------------------------------------------------------------------
 
@@ -96,6 +104,7 @@ class View:
 
     def show(self, event: Event) -> None:
         """Takes one event."""
+        self.evidence.see(event)
         match event:
             case TextDelta(text):
                 self._text(text)
@@ -172,7 +181,8 @@ class View:
         if block is None:
             self._live.tail = []
             return
-        paper = self._screen.paper
+        paper, rows = self._screen.paper, self._screen.rows // 2
+        block = tail_of(block, rows, rows * self._screen.width)
         lines = blocks.block_lines(block, paper, min(self._screen.width, WIDEST))[-self._screen.rows :]
         gap = [] if block.glued else [[("", "")]]
         self._live.tail = [*gap, *(paper.fragments([line]) for line in lines)]
@@ -257,6 +267,8 @@ class View:
     def _ended(self, event: TurnEnded) -> None:
         self._finish_thought()
         self._finish_text()
+        if line := self.evidence.line():
+            self.note(line, "ok" if self.evidence.holds() else "warn")
         role, words = end_line(event)
         if words:
             self.note(words, role)
