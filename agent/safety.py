@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from agent.permissions import Judgement, Permissions, Rule, RuleError, parse_rule, rules_of_table
-from agent.sandbox import NONE, Sandbox, child_env
+from agent.sandbox import NONE, Sandbox, SandboxError, child_env
 from agent.settings import Settings
 from agent.trust import Trust
-from agent.undo import Point, Snapshots, Timeline
-from tools.base import Tool, ToolContext
+from agent.undo import NOTE, Point, Snapshots, Timeline
+from tools.base import Tool, ToolContext, ToolFailure
+from transcripts.log import Entry
 
 OWN_KEYS = ("OPENAI_API_KEY", "REFOLD_API_KEY")
 """The names of our own keys in the environment."""
@@ -24,21 +25,22 @@ OWN_KEYS = ("OPENAI_API_KEY", "REFOLD_API_KEY")
 class Safety:
     """The guards of one session in `root`. Raises RuleError where the person's rules cannot be read."""
 
-    def __init__(self, settings: Settings, root: Path) -> None:
+    def __init__(self, settings: Settings, root: Path, notices: list[str] | None = None) -> None:
         self.root, self.home = root, settings.home
+        self.notices = [] if notices is None else notices
         self.trust = Trust(settings.home, root)
         self.sandbox = Sandbox(root, settings.home, extra=settings.add_dirs)
-        self.notices: list[str] = []
         mode = settings.permission_mode or ("auto" if self.sandbox.kind != NONE else "ask")
+        rules = self._rules(settings)
         self.permissions = Permissions(
-            mode, root=root, home=settings.home, sandbox=self.sandbox, extra=self._rules(settings),
-            folders=settings.add_dirs,
-        )  # fmt: skip
+            mode, root=root, home=settings.home, sandbox=self.sandbox, extra=rules, folders=settings.add_dirs
+        )
         self.sandbox.rules = self.permissions
-        self._add_dirs = settings.add_dirs
+        self.env = child_env(os.environ, OWN_KEYS, [settings.api_key])
+        self._folders = settings.add_dirs
         self._confinement = "off"
         self._timeline: Timeline | None = None
-        self.env = child_env(os.environ, OWN_KEYS, [settings.api_key])
+        self._past: list[tuple[int, object]] = []
 
     def _rules(self, settings: Settings) -> Sequence[Rule]:
         """The rules of the command line, and those of the folder where they are trusted."""
@@ -59,8 +61,14 @@ class Safety:
         """The snapshots of this session. Opening the store makes folders, so it is opened when first needed."""
         if self._timeline is None:
             name = f"{self.root.name}-{hashlib.sha256(str(self.root).encode()).hexdigest()[:12]}"
-            self._timeline = Timeline(Snapshots(self.root, self.home / "undo" / name, self._add_dirs))
+            self._timeline = Timeline(Snapshots(self.root, self.home / "undo" / name, self._folders))
+            self._timeline.replay(self._past)
         return self._timeline
+
+    def replay(self, entries: Sequence[Entry]) -> None:
+        """Takes up the snapshots that an earlier process of this session wrote down in its log."""
+        notes = (e for e in entries if e.kind == "note" and e.record.key == NOTE)
+        self._past = [(e.seq, e.record.value) for e in notes]
 
     def install(self, ctx: ToolContext) -> None:
         """Makes the tools of a session run under these guards."""
@@ -68,8 +76,11 @@ class Safety:
         ctx.env = self.env
 
     def wrap(self, argv: list[str], cwd: Path) -> list[str]:
-        """Confines a command as its call was judged. Raises SandboxError where that is not possible."""
-        return self.sandbox.wrap(argv, cwd, self._confinement)
+        """Confines a command as its call was judged. Raises ToolFailure where that is not possible."""
+        try:
+            return self.sandbox.wrap(argv, cwd, self._confinement)
+        except SandboxError as error:
+            raise ToolFailure(f"Not run: {error}.") from None
 
     def wrap_online(self, argv: list[str], cwd: Path) -> list[str]:
         """Confines a program whose work is the network."""

@@ -14,6 +14,7 @@ KEPT = ("REFOLD_LOCAL_MODEL", "REFOLD_TEST_WEIGHTS")
 for _name in [n for n in os.environ if n.startswith(("REFOLD_", "OPENAI_")) and n not in KEPT]:
     del os.environ[_name]
 os.environ["REFOLD_ENV_FILE"] = ""
+os.environ["REFOLD_PERMISSION_MODE"] = "ask"  # the default depends on whether the machine has a sandbox
 os.environ["REFOLD_HOME"] = tempfile.mkdtemp(prefix="refold-tests-")
 
 

@@ -27,6 +27,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
         "SHELL": "/bin/bash",
         "REFOLD_ENV_FILE": "",
         "EDITOR": "true",
+        "REFOLD_PERMISSION_MODE": "ask",
     }
     return {**kept, **base, "REFOLD_HOME": str(home), **more}
 
