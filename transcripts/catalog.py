@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from transcripts.lines import LineError, VersionError, decode, head, strip
 from transcripts.records import Note, Record, SessionStart, User
 
-_FRONT, _BACK = 64 * 1024, 256 * 1024
-"""Bytes read from a file's two ends: the first words stand at the front, the newest name and model at the back."""
+_FRONT, _BACK = 64 * 1024, 64 * 1024
+"""Bytes read from a file's two ends: the first words stand at the front, the note that sums it up at the back."""
+
+_MOST_BACK = 4 * 1024 * 1024
+"""Bytes from the end in which that note is looked for, in growing steps; only a long turn that crashed needs more than
+the first."""
 
 
 class NotFound(Exception):
@@ -22,7 +29,9 @@ class NotFound(Exception):
 
 @dataclass(frozen=True)
 class SessionInfo:
-    """One row of the list. Times are UTC, ISO 8601; `size` is bytes; `first` the person's first words."""
+    """One row of the list. Times are UTC, ISO 8601; `size` is bytes; `first` the person's first words; `messages` how
+    many were said (0 where that cannot be told from the ends of the file); `problem` why it cannot be resumed as a
+    whole, in plain words, "" where it can."""
 
     id: str
     path: Path
@@ -34,6 +43,8 @@ class SessionInfo:
     size: int
     model: str
     branch: str
+    messages: int = 0
+    problem: str = ""
 
 
 def sessions_folder(home: Path) -> Path:
@@ -54,80 +65,149 @@ def new_path(home: Path, cwd: Path) -> tuple[str, Path]:
 
 
 def list_sessions(home: Path, cwd: Path | None = None) -> list[SessionInfo]:
-    """Sessions, the one used last first; of one folder where `cwd` is given. Files that cannot be read are left out."""
+    """Sessions in which something was said, the one used last first; of one folder where `cwd` is given.
+
+    A file that is damaged, or newer than this program, is there with its problem; one that cannot be opened is not.
+    """
     place = project_folder(home, cwd) if cwd else sessions_folder(home)
     files = place.glob("*.jsonl") if cwd else place.glob("*/*.jsonl")
     found = [info for path in files if (info := describe(path)) is not None]
-    return sorted(found, key=lambda s: s.updated, reverse=True)
+    return sorted((s for s in found if s.first or s.messages or s.problem), key=lambda s: s.updated, reverse=True)
 
 
 def find_session(home: Path, cwd: Path, ref: str) -> Path:
-    """The file of a session: "latest" (of this folder), a path, an id or the beginning of one, or a name.
+    """The file of a session: "latest" (of this folder), a path, a name, an id or the beginning of one.
 
     Raises NotFound where nothing or more than one answers.
     """
     if ref in ("", "latest"):
-        here = list_sessions(home, cwd)
+        here = [s for s in list_sessions(home, cwd) if not s.problem]
         if not here:
             raise NotFound(f"There is no session of {cwd} yet.")
         return here[0].path
     if ref.endswith(".jsonl") and Path(ref).expanduser().is_file():
         return Path(ref).expanduser()
     everywhere = list_sessions(home)
-    named = [s for s in everywhere if s.name == ref] or [s for s in everywhere if s.id.startswith(ref)]
-    if not named:
+    found = [s for s in everywhere if s.name == ref][:1] or [s for s in everywhere if s.id.startswith(ref)]
+    if not found:
         raise NotFound(f"No session has the id or name {ref!r}; `refold sessions` lists them.")
-    if len({s.id for s in named}) > 1 and named[0].name != ref:
-        raise NotFound(f"{ref!r} is the beginning of {len(named)} ids: {', '.join(s.id for s in named[:5])}.")
-    return named[0].path
+    if len({s.id for s in found}) > 1:
+        raise NotFound(f"{ref!r} is the beginning of {len(found)} ids: {', '.join(s.id for s in found[:5])}.")
+    return found[0].path
 
 
 def describe(path: Path) -> SessionInfo | None:
-    """The row of one file; None where it is no session or cannot be read."""
+    """The row of one file; None where it is empty or cannot be opened."""
     try:
-        stat = path.stat()
-        records = _ends(path, stat.st_size)
+        with path.open("rb") as file:
+            stat = os.fstat(file.fileno())
+            front = back = _Ends()
+            front.take(file.read(_FRONT).split(b"\n"))
+            if not front.first:
+                front.first = _beginning(file)
+            if stat.st_size <= _FRONT:
+                front.whole = True
+            else:
+                back = _read_back(file, stat.st_size)
     except OSError:
         return None
-    start = next((r for r in records if isinstance(r, SessionStart)), None)
-    first = next((r.text for r in records if isinstance(r, User) and r.source != "harness"), "")
-    notes = {r.key: r.value for r in records if isinstance(r, Note)}
-    if start is None and not first:
+    if not stat.st_size:
         return None
-    updated = datetime.fromtimestamp(stat.st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    start = front.start or back.start or SessionStart(path.stem.rpartition("-")[2], "")
+    summary = back.state or {}
     return SessionInfo(
-        id=start.id if start else path.stem.rpartition("-")[2],
+        id=start.id,
         path=path,
-        cwd=start.cwd if start else "",
-        name=str(notes.get("name") or (start.name if start else "")),
-        first=" ".join(first[:300].split()),
-        started=datetime.fromtimestamp(stat.st_ctime, UTC).isoformat() if start is None else _started(path, updated),
-        updated=updated,
+        cwd=start.cwd,
+        name=str(_first_of(back.name, summary.get("name"), front.name, start.name)),
+        first=" ".join(front.first[:300].split()),
+        started=_started(path),
+        updated=_utc(stat.st_mtime),
         size=stat.st_size,
-        model=str(notes.get("model") or (start.model if start else "")),
-        branch=start.branch if start else "",
+        model=str(_first_of(back.model, summary.get("model"), front.model, start.model)),
+        branch=start.branch,
+        messages=int(summary.get("messages", 0)) + back.messages if back.state or back.whole else 0,
+        problem=front.problem or back.problem or ("" if front.records + back.records else "nothing in it can be read"),
     )
 
 
-def _started(path: Path, default: str) -> str:
+class _Ends:
+    """What the lines at one end of a file say. Of notes the one taken last counts."""
+
+    def __init__(self) -> None:
+        self.start: SessionStart | None = None
+        self.first = ""
+        self.name: str | None = None
+        self.model: str | None = None
+        self.state: dict[str, Any] | None = None
+        self.messages = self.records = 0
+        self.problem = ""
+        self.whole = False
+
+    def take(self, lines: Iterable[bytes]) -> None:
+        """Reads lines in order; what is no whole record is passed over."""
+        for line in lines:
+            body = strip(line)
+            try:
+                known = head(body)
+                self.records += 1
+                self.messages += known.kind in ("user", "assistant", "tool_result")
+                if known.kind in ("session", "user") or known.key in ("name", "model", "state"):
+                    self._record(decode(body))
+            except LineError:
+                continue
+            except VersionError as error:
+                self.problem = str(error)
+
+    def _record(self, record: Record) -> None:
+        match record:
+            case SessionStart():
+                self.start = self.start or record
+            case User():
+                self.first = self.first or (record.text if record.source != "harness" else "")
+            case Note("name", value):
+                self.name = str(value)
+            case Note("model", value):
+                self.model = str(value)
+            case Note("state", dict() as value):
+                self.state, self.name, self.model, self.messages = value, None, None, 0
+            case _:
+                pass
+
+
+def _read_back(file: BinaryIO, size: int) -> _Ends:
+    """Reads from the end of a file back to the note that sums it up, or as far as that is worth it."""
+    length = _BACK
+    while True:
+        file.seek(max(0, size - length))
+        back = _Ends()
+        back.take(file.read().split(b"\n")[0 if length >= size else 1 :])
+        back.whole = length >= size
+        if back.whole or back.state is not None or length >= _MOST_BACK:
+            return back
+        length *= 4
+
+
+def _beginning(file: BinaryIO) -> str:
+    """The first words of a message whose line is longer than what was read of the file."""
+    file.seek(0)
+    found = _LONG_WORDS.search(file.read(_FRONT))
+    return found[1].decode("utf-8", "ignore").replace("\\n", " ").replace('\\"', '"') if found else ""
+
+
+_LONG_WORDS = re.compile(rb'"kind":"user","text":"((?:[^"\\]|\\.){1,1200})')
+
+
+def _first_of(*values: Any) -> Any:
+    """The first value that says anything; a name that was taken away ("") counts as said."""
+    return next((v for v in values if v is not None), "")
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _started(path: Path) -> str:
+    """When a session began, by the name of its file; else when the file was last changed."""
     found = re.match(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-", path.name)
-    return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else default
-
-
-def _ends(path: Path, size: int) -> list[Record]:
-    with path.open("rb") as file:
-        front = file.read(_FRONT)
-        file.seek(max(len(front), size - _BACK))
-        back = file.read()
-    lines = front.split(b"\n")
-    if len(front) + len(back) < size or back:
-        lines += back.split(b"\n")
-    return [record for line in lines if (record := _record(line)) is not None]
-
-
-def _record(line: bytes) -> Record | None:
-    body = strip(line)
-    try:
-        return decode(body) if head(body).kind in ("session", "user", "note") else None
-    except (LineError, VersionError):
-        return None
+    return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else _utc(path.stat().st_mtime)
