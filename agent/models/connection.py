@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from agent.models.base import ModelOptions
+from agent.models.base import ModelOptions, config_error
 from runtime.errors import classify_model_error
 from runtime.model import ModelError, ModelErrorKind
 from transcripts.records import clean
@@ -25,10 +25,7 @@ Opener = Callable[[Any, Mapping[str, Any]], Any]
 
 def is_loopback(url: str) -> bool:
     """Whether the URL names this machine."""
-    try:
-        host = (urlsplit(url).hostname or "").lower()
-    except ValueError:  # the request will say so
-        return False
+    host = (urlsplit(url).hostname or "").lower()
     return host in ("localhost", "::1", "0.0.0.0") or host.startswith("127.") or host.endswith(".localhost")
 
 
@@ -57,10 +54,13 @@ class Response:
 
 
 class Connection:
-    """Requests to one base URL. Use from one event loop at a time; a new loop gets a new client."""
+    """Requests to one base URL. Use from one event loop at a time; a new loop gets a new client.
+
+    Raises ModelError CONFIG where the URL is none.
+    """
 
     def __init__(self, base_url: str, options: ModelOptions) -> None:
-        self.base_url = base_url.rstrip("/")
+        self.base_url = _checked(base_url.strip()).rstrip("/")
         self.options = options
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -123,7 +123,7 @@ class Connection:
             yield
         except openai.APIStatusError as error:
             raise self._refused(error) from error
-        except (openai.APIConnectionError, httpx.TransportError, httpx.StreamError, httpx.InvalidURL) as error:
+        except (openai.APIConnectionError, httpx.TransportError, httpx.StreamError) as error:
             raise self._unreached(error, httpx) from error
 
     def _refused(self, error: Any) -> ModelError:
@@ -148,8 +148,6 @@ class Connection:
         reason = next((str(c) for c in reversed(causes) if str(c)), type(causes[-1]).__name__)
         if any(isinstance(c, ssl.SSLCertVerificationError) for c in causes):
             return ModelError(K.CONFIG, f"The certificate of {self.base_url} was not accepted: {reason}")
-        if any(isinstance(c, (httpx.UnsupportedProtocol, httpx.InvalidURL)) for c in causes):
-            return ModelError(K.CONFIG, f"The base URL {self.base_url!r} cannot be used: {reason}")
         if any(isinstance(c, httpx.ConnectTimeout) for c in causes):
             return ModelError(K.TIMEOUT, f"{self.base_url} did not accept a connection within {CONNECT:g} seconds.")
         if any(isinstance(c, httpx.ConnectError) for c in causes):
@@ -157,6 +155,17 @@ class Connection:
         if any(isinstance(c, httpx.TimeoutException) for c in causes):
             return ModelError(K.TIMEOUT, f"The server stalled: {reason}")
         return ModelError(K.NETWORK, f"The connection to {self.base_url} broke: {reason}")
+
+
+def _checked(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fine = False
+    if not fine:
+        raise config_error(f"The base URL {url!r} cannot be used: it has to begin with http:// or https:// and a host.")
+    return url
 
 
 def _sdk() -> tuple[Any, Any]:

@@ -196,9 +196,9 @@ def test_a_refused_connection_is_told_plainly() -> None:
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/v1", "127.0.0.1:8000/v1", "http://[bad/v1"])
 def test_a_url_that_cannot_be_used_is_a_config_error(url: str) -> None:
-    error = ask("openai_chat:m", base_url=url).error
-    assert error is not None
-    assert (error.kind, url in error.message) == (ModelErrorKind.CONFIG, True), error.message
+    with pytest.raises(ModelError) as caught:
+        make_model("openai_chat:m", base_url=url)
+    assert (caught.value.kind, url in caught.value.message) == (ModelErrorKind.CONFIG, True)
 
 
 def test_retry_after_and_limit_are_read_from_the_answer() -> None:
