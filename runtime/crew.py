@@ -66,6 +66,7 @@ class Turn:
     continuations: int = 0
     overflows: int = 0
     max_output: int = 0
+    asked_less: bool = False
     stuck: str = ""
     usage: Usage = field(default_factory=Usage)
     denials: list[str] = field(default_factory=list)

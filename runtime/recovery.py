@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from runtime.answers import partial_answer
 from runtime.crew import Crew, Turn
-from runtime.events import Compacted, CompactFailed, Compacting, Event, Retrying
+from runtime.events import Compacted, CompactFailed, Compacting, Event, Notice, Retrying
 from runtime.folding import fold_line
 from runtime.model import ModelError, ModelErrorKind
 from transcripts.records import User
@@ -20,26 +20,44 @@ _LEAST_OUTPUT = 256
 
 
 async def recover(crew: Crew, turn: Turn, error: ModelError, attempt: int) -> AsyncIterator[Event]:
-    """Does what can help against an error, or raises it."""
+    """Does what can help against an error, or raises it. What came of an answer is kept either way."""
+    if error.partial is not None and error.partial.text:
+        crew.engine.append(partial_answer(error.partial.text, "cut", crew.model.name))
+        crew.engine.append(User("[The connection broke. Go on exactly where you stopped.]", "harness"))
     if _ask_for_less(turn, error):
         return
+    mended = _mend(crew, error)
+    if mended:
+        yield Notice(f"{error.message} ({mended})", "warning")
+        return
     if error.kind in _TOO_LONG:
-        turn.overflows += 1
-        if error.limit and hasattr(crew.model, "learn_window"):
-            crew.model.learn_window(error.limit)  # type: ignore[attr-defined]
-        if turn.overflows > crew.limits.max_overflows:
-            raise error
-        async for event in fold(crew, error):
+        async for event in _make_room(crew, turn, error):
             yield event
         return
     wait = crew.retry.wait(error, attempt)
     if wait is None:
         raise error
-    if error.partial is not None and error.partial.text:
-        crew.engine.append(partial_answer(error.partial.text, "cut", crew.model.name))
-        crew.engine.append(User("[The connection broke. Go on exactly where you stopped.]", "harness"))
     yield Retrying(error.message, wait, attempt + 1, crew.retry.tries(error.kind))
     await asyncio.sleep(wait)
+
+
+def _mend(crew: Crew, error: ModelError) -> str:
+    """Sends less of what was refused: pictures, then everything but plain words and calls. Says what was done."""
+    if error.kind in (ModelErrorKind.BAD_MEDIA, ModelErrorKind.REQUEST_TOO_LARGE) and crew.engine.drop_images():
+        return "pictures are left out from now on"
+    if error.kind is ModelErrorKind.MALFORMED_HISTORY and crew.engine.plain_down():
+        return "the history is sent again in its plainest form; please report this, it is a bug of refold"
+    return ""
+
+
+async def _make_room(crew: Crew, turn: Turn, error: ModelError) -> AsyncIterator[Event]:
+    turn.overflows += 1
+    if error.limit and hasattr(crew.model, "learn_window"):
+        crew.model.learn_window(error.limit)  # type: ignore[attr-defined]
+    if turn.overflows > crew.limits.max_overflows:
+        raise error
+    async for event in fold(crew, error):
+        yield event
 
 
 async def prune(crew: Crew) -> AsyncIterator[Event]:
@@ -68,12 +86,12 @@ async def fold(crew: Crew, error: ModelError | None = None) -> AsyncIterator[Eve
 
 
 def _ask_for_less(turn: Turn, error: ModelError) -> bool:
-    """Input fits, input and output do not: a shorter answer may do. Tried once."""
-    if error.kind is not ModelErrorKind.INPUT_PLUS_OUTPUT_TOO_LONG or turn.max_output:
-        turn.max_output = 0
+    """The input fits, what is asked for does not: a shorter answer may do. Tried once a turn."""
+    room = {
+        ModelErrorKind.INPUT_PLUS_OUTPUT_TOO_LONG: (error.limit or 0) - (error.used or 0) - 64 if error.used else 0,
+        ModelErrorKind.OUTPUT_LIMIT: error.limit or 0,
+    }.get(error.kind, 0)
+    if turn.asked_less or room < _LEAST_OUTPUT:
         return False
-    turn.max_output = (error.limit or 0) - (error.used or 0) - 64
-    if error.used and turn.max_output >= _LEAST_OUTPUT:
-        return True
-    turn.max_output = 0
-    return False
+    turn.max_output, turn.asked_less = room, True
+    return True

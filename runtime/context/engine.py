@@ -17,7 +17,7 @@ from runtime.context.budget import CompactDecision, ContextBudgetPolicy, Context
 from runtime.context.compact import CompactOutcome, ContextCompactor
 from runtime.context.compact_store import CompactStore
 from runtime.context.draft import Draft
-from runtime.context.estimate import TokenEstimator
+from runtime.context.estimate import TokenEstimator, was_cut
 from runtime.context.fates import fate, since_answer
 from runtime.context.history import HistoryManager
 from runtime.context.images import data_url
@@ -26,11 +26,9 @@ from runtime.context.price import PAYS_WITHIN, PRUNING_LOSS, break_even, is_cold
 from runtime.context.projection import Patch, ProjectionBuilder, View, canonical
 from runtime.context.recall import Recall
 from runtime.context.redact import Redactor, without_keys
-from runtime.context.rounds import Step
-from runtime.context.unfold import without
 from runtime.model import Model, ModelError, ModelView
 from transcripts.log import Entry, LogWriteError, TranscriptLog
-from transcripts.records import Assistant, Checkpoint, Note, Record, Request, ToolResult, Unfold, Usage, User
+from transcripts.records import Assistant, Checkpoint, Image, Note, Record, Request, ToolResult, Unfold, Usage, User
 
 _FOLDS = frozenset({"checkpoint", "unfold", "rewind"})
 _FIGURES = frozenset({"request", "usage"})
@@ -59,7 +57,8 @@ class ContextEngine:
         self.estimator = TokenEstimator(self.settings.chars_per_token)
         self.history = HistoryManager()
         self.store = CompactStore()
-        self.projection = ProjectionBuilder(self.estimator, lambda image: data_url(image, log.blobs))
+        self._dropped: frozenset[str] = frozenset()
+        self.projection = ProjectionBuilder(self.estimator, self._resolve)
         self.compactor = ContextCompactor(self.store, self.projection)
         self.pinned: frozenset[int] = frozenset()
         self.window, self.window_source = 128_000, "default"
@@ -85,7 +84,7 @@ class ContextEngine:
             if steered or isinstance(record, (Assistant, ToolResult)):
                 self._owed.append(record)
             raise
-        self._take(entry)
+        self.take(entry)
         self._on_write(entry)
         return entry
 
@@ -136,7 +135,8 @@ class ContextEngine:
             else:
                 self._learn(entry.record)
 
-    def _take(self, entry: Entry) -> None:
+    def take(self, entry: Entry) -> None:
+        """Lets a record that is in the log count; for `append`, and for whoever reads a log again from its beginning."""
         self._file(entry)
         if entry.kind in _FOLDS:
             self._reset_view()
@@ -148,9 +148,39 @@ class ContextEngine:
         self.store.append(entry)
         if entry.key == "pins":
             self.pinned = frozenset(entry.record.value)
-        elif entry.kind == "note" and entry.record.key in ("window_cap", "model"):
-            self._cap = entry.record.value if entry.record.key == "window_cap" else 0
+        elif entry.kind == "note":
+            self._take_note(entry)
+
+    def _take_note(self, entry: Entry) -> None:
+        # Most notes are none of ours: they are told by their keys, not read.
+        if entry.key in ("window_cap", "model"):
+            self._cap = entry.record.value if entry.key == "window_cap" else 0
             self.set_window(self.window, self.window_source)
+        elif entry.key == "images_dropped":
+            self._dropped |= frozenset(entry.record.value)
+            self._reset_view()
+        elif entry.key == "plain":
+            self.projection.plain = True
+            self._reset_view()
+
+    def _resolve(self, image: Image) -> str:
+        return "" if image.blob in self._dropped else data_url(image, self.log.blobs)
+
+    def drop_images(self) -> bool:
+        """Shows no picture of the history any more, for a provider that refuses them; False where there is none."""
+        messages = (e.record for e in self.history.messages if e.kind != "assistant")
+        blobs = {i.blob for record in messages for i in record.images} - self._dropped
+        if blobs:
+            self.append(Note("images_dropped", sorted(blobs)))
+        return bool(blobs)
+
+    def plain_down(self) -> bool:
+        """Shows nothing but words, calls and results, without what a provider asked to have back; False where that is
+        so already."""
+        if self.projection.plain:
+            return False
+        self.append(Note("plain"))
+        return True
 
     # -- the view ---------------------------------------------------------------------------------------------------
 
@@ -226,6 +256,7 @@ class ContextEngine:
         self._patch = Patch(self.store.active_checkpoint)
         self._anchor: tuple[int, float] | None = None
         self._asked: tuple[int, float] | None = None
+        self._cut_at = 0
 
     def _set_fixed(self, system: str, specs: Sequence[dict[str, Any]]) -> None:
         self.system, self.specs = system, tuple(specs)
@@ -242,6 +273,9 @@ class ContextEngine:
         if isinstance(record, Request):
             self._asked = (record.messages, record.units)
         elif record.input and self._asked is not None:
+            if was_cut(record.input, self._anchor, self.estimator, self._asked[1]):
+                self._cut_at = record.input
+                return
             self.estimator.observe(self._asked[1], record.input)
             self._anchor = (record.input, self._asked[1])
 
@@ -252,6 +286,8 @@ class ContextEngine:
         has grown by a twentieth of the window."""
         estimate = self.estimate()
         decision = self.policy.should_compact(estimated_tokens=estimate, message_count=len(self.history))
+        if self._cut_at:
+            return replace(decision, should_compact=True, reason="silently_cut")
         if decision.should_compact and self._futile and estimate < self._futile + self.window // 20:
             return replace(decision, should_compact=False, reason="futile")
         return decision
@@ -260,6 +296,9 @@ class ContextEngine:
         """Folds if the next request is over the trigger; None where it is not."""
         if not self.should_compact().should_compact:
             return None
+        if self._cut_at:
+            self.append(Note("window_cap", self._cut_at))
+            return await self.compact(model, cause="the server silently cut the last request")
         return await self.compact(model, cause="threshold")
 
     async def reactive_compact(self, model: Model | None, error: ModelError | None = None) -> CompactOutcome:
@@ -293,27 +332,6 @@ class ContextEngine:
         if self.history.get(seq) is None:
             raise ValueError(f"There is no message #{seq}.")
         self.append(Note("pins", sorted(self.pinned | {seq} if on else self.pinned - {seq})))
-
-    def unfold(self, seq: int) -> Checkpoint:
-        """Brings one folded message (with its step) back into the view, by a checkpoint without it.
-
-        Raises ValueError where it is in view already or would not fit.
-        """
-        active, step = self._patch.checkpoint, self._step_of(seq)
-        if active is None or step is None or all(self._patch.fate(e) == "shown" for e in step.entries()):
-            raise ValueError(f"#{seq} is not folded.")
-        checkpoint = without(active, step, self.projection.segmenter.steps(self.history.messages))
-        checkpoint = replace(checkpoint, id=self.store.new_id(), tokens_before=self.estimate())
-        view = self.projection.project(self.history.messages[: self._whole()], checkpoint).view
-        tokens = self.estimator.tokens(view.units + self.fixed_units)
-        if tokens > self.policy.trigger:
-            raise ValueError(f"#{seq} does not fit: {tokens:,} tokens, and folding begins at {self.policy.trigger:,}.")
-        self.append(replace(checkpoint, tokens_after=tokens))
-        return checkpoint
-
-    def _step_of(self, seq: int) -> Step | None:
-        steps = self.projection.segmenter.steps(self.history.messages)
-        return next((s for s in steps if any(e.seq == seq for e in s.entries())), None)
 
     async def prune_when_cheap(self) -> CompactOutcome | None:
         """Before a turn: lets old results go early where that costs nothing (the provider's cache is cold) or soon pays

@@ -64,3 +64,19 @@ class TokenEstimator:
         seen = min(max(reported / count, _FACTOR_MIN), _FACTOR_MAX)
         self.factor = seen if self.samples == 0 else self.factor + _SMOOTHING * (seen - self.factor)
         self.samples += 1
+
+
+CUT_SHARE = 0.8
+"""A reported input under this part of the one before it, though the request has only grown, was cut by the server."""
+
+FIRST_CUT_SHARE, FIRST_CUT_TOKENS = 0.45, 3_000
+"""For a first request, from so many estimated tokens on: no kind of text is overestimated by more than that."""
+
+
+def was_cut(reported: int, before: tuple[int, float] | None, estimator: TokenEstimator, count: float) -> bool:
+    """Whether a server silently left out a part of a request of `count` units: it reports `reported` tokens of input,
+    and reported `before` (tokens, units) for the request before it, of which this one is a continuation."""
+    if before is not None:
+        return count >= before[1] and reported < before[0] * CUT_SHARE
+    expected = estimator.tokens(count)
+    return expected >= FIRST_CUT_TOKENS and reported < expected * FIRST_CUT_SHARE

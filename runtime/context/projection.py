@@ -26,6 +26,7 @@ FOLD_HEADER = (
     '[Earlier parts of this conversation are folded away. Nothing is lost: recall(id="#12") or '
     'recall(query="words") shows any of it.]'
 )
+_PLAIN = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 LOST_RESULT = "[The result of this call is not in the log. It may have run: verify before you repeat it.]"
 
 
@@ -221,6 +222,8 @@ class ProjectionBuilder:
     def __init__(self, estimator: TokenEstimator, resolve: Resolve) -> None:
         self.estimator = estimator
         self.resolve = resolve
+        self.plain = False
+        """Leave out what a provider asked to have back beside words and calls: one has refused the shape with it."""
         self.segmenter = RoundSegmenter()
 
     def project(self, messages: Sequence[Entry], checkpoint: Checkpoint | None) -> ProjectionResult:
@@ -248,4 +251,4 @@ class ProjectionBuilder:
     def extend(self, view: View, step: Step, patch: Patch) -> None:
         """Puts one more step at the end of a view."""
         for message in wire_step(step, patch, self.resolve):
-            view.add(message)
+            view.add({k: v for k, v in message.items() if k in _PLAIN} if self.plain else message)

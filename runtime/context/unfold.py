@@ -1,16 +1,35 @@
-"""Taking one step out of a fold again."""
+"""Bringing one folded step back into the view."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from runtime.context.engine import ContextEngine
 from runtime.context.projection import Patch
 from runtime.context.rounds import Step
 from transcripts.records import Checkpoint
 
 
-def without(checkpoint: Checkpoint, step: Step, steps: Sequence[Step]) -> Checkpoint:
+def unfold(engine: ContextEngine, seq: int) -> Checkpoint:
+    """Brings a folded message (with its step) back into the view, by a checkpoint without it.
+
+    Raises ValueError where it is in view already or would not fit.
+    """
+    active, steps = engine.store.active_checkpoint, engine.projection.segmenter.steps(engine.history.messages)
+    step = next((s for s in steps if any(e.seq == seq for e in s.entries())), None)
+    if active is None or step is None or all(Patch(active).fate(e) == "shown" for e in step.entries()):
+        raise ValueError(f"#{seq} is not folded.")
+    checkpoint = replace(_without(active, step, steps), id=engine.store.new_id(), tokens_before=engine.estimate())
+    view = engine.projection.project(engine.history.messages, checkpoint).view
+    tokens = engine.estimator.tokens(view.units + engine.fixed_units)
+    if tokens > engine.policy.trigger:
+        raise ValueError(f"#{seq} does not fit: {tokens:,} tokens, and folding begins at {engine.policy.trigger:,}.")
+    engine.append(replace(checkpoint, tokens_after=tokens))
+    return checkpoint
+
+
+def _without(checkpoint: Checkpoint, step: Step, steps: Sequence[Step]) -> Checkpoint:
     """The checkpoint with one step shown whole again. Its id is still the old one."""
     patch = Patch(checkpoint)
     seqs = {str(e.seq) for e in step.entries()}

@@ -8,6 +8,7 @@ import pytest
 
 from runtime.context.notes import verified
 from runtime.context.shape import problems
+from runtime.context.unfold import unfold
 from tests.support.histories import engine_for, put
 from transcripts.records import Assistant, ToolCall, ToolResult, User
 
@@ -39,7 +40,7 @@ def test_one_message_is_unfolded_and_the_rest_stays_folded():
     asyncio.run(engine.compact(None))
     gone = [seq for seq, fate in engine.fates().items() if fate != "shown"]
     first = next(s for s in gone if engine.history.get(s).kind == "tool_result")
-    engine.unfold(first)
+    unfold(engine, first)
     fates = engine.fates()
     assert fates[first] == "shown"
     assert set(gone) - {s for s, f in fates.items() if f != "shown"} <= {first, first - 1}
@@ -50,7 +51,7 @@ def test_one_message_is_unfolded_and_the_rest_stays_folded():
 def test_unfolding_what_is_in_view_is_an_error_in_words():
     engine = long_session(steps=3)
     with pytest.raises(ValueError, match="is not folded"):
-        engine.unfold(engine.history.messages[0].seq)
+        unfold(engine, engine.history.messages[0].seq)
     with pytest.raises(ValueError, match="There is no message #999"):
         engine.pin(999)
 
