@@ -59,7 +59,7 @@ def read_script(path: Path) -> tuple[dict[str, Any], list[Step]]:
 class Scripted:
     """Plays `steps`, one a request. `views` are the views it was shown, oldest first; `position` the next step.
 
-    `start` answers count as given: the script goes on behind the one of that number, errors before it are done with.
+    `start` answers count as given: the script goes on behind the one of that number, with any errors that follow it.
     After the last step every request gets the text of `end`; a request for notes (a fold) gets `notes`.
     """
 
