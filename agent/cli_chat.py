@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli_settings import open_settings, resumes
-from agent.exits import NO_MODEL, Exit, Stop
+from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
 from agent.settings import Settings, SettingsError
 
 Values = dict[str, Any]
@@ -26,34 +26,38 @@ def chat(values: Values) -> int:
         code, why = stop.code, f"{stop.help}\nrefold: {stop.why}" if stop.help else stop.why
     except SettingsError as error:
         code, why = Exit.CONFIG, str(error)
-    print(why if "\n" in why else f"refold: {why}", file=sys.stderr)
+    if why:
+        print(why if "\n" in why else f"refold: {why}", file=sys.stderr)
     return int(code)
 
 
 def _chat(values: Values) -> int:
     settings, cwd = open_settings(values)
-    if not settings.model and not resumes(values):
-        raise Stop(Exit.NO_MODEL, NO_MODEL)
+    choose = values["resume"] == "?"
     if os.environ.get("TERM", "dumb") in ("", "dumb"):
-        return _in_lines(values, settings, cwd)
+        return _in_lines({**values, "resume": ""} if choose else values, settings, cwd)
     app = importlib.import_module("agent.terminal.app")
     return app.chat(
-        settings, cwd, lambda: _first(values, settings, cwd), lambda **words: _another(settings, cwd, **words),
-        prompt=" ".join(values["prompt"]),
-    )  # fmt: skip
+        app.Start(
+            settings,
+            cwd,
+            lambda chosen, ref: _first({**values, "resume": ref or values["resume"]}, chosen, cwd),
+            lambda chosen, **words: _another(chosen, cwd, **words),
+            prompt=" ".join(values["prompt"]),
+            choose=choose,
+            resumes=resumes(values),
+        )
+    )
 
 
 def _in_lines(values: Values, settings: Settings, cwd: Path) -> int:
     """The chat on a terminal that has no cursor to move."""
+    if not settings.model and not resumes(values):
+        raise Stop(Exit.NO_MODEL, NO_MODEL, THREE_WAYS)
     session = _first(values, settings, cwd)
     linear = importlib.import_module("agent.terminal.linear")
-    return linear.chat(
-        settings,
-        session,
-        lambda **words: _another(settings, cwd, **words),
-        dict(os.environ),
-        " ".join(values["prompt"]),
-    )
+    prompt = " ".join(values["prompt"])
+    return linear.chat(settings, session, lambda **words: _another(settings, cwd, **words), dict(os.environ), prompt)
 
 
 def _first(values: Values, settings: Settings, cwd: Path) -> Any:

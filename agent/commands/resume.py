@@ -6,6 +6,7 @@ With an id, the beginning of one, or a name; alone, choose from a list.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 from agent.commands.base import Choice, Face
 from agent.session import SessionError
@@ -27,15 +28,17 @@ async def run(face: Face, words: str) -> None:
 
 async def choose(face: Face) -> str:
     """The id of a session of this folder (of all folders, where this one has none); "" where nothing is chosen."""
-    home, here = face.settings.home, face.session.cwd
-    found = list_sessions(home, here) or list_sessions(home)
-    others = [s for s in found if s.id != face.session.id and s.first]
+    others = [c for c in choices(face.settings.home, face.session.cwd) if c.value != face.session.id]
     if not others:
         face.say("There is no other session yet.")
         return ""
-    return (
-        await face.choose("Go on with", [Choice(s.id, s.name or s.first, note(s)) for s in others], search=True) or ""
-    )
+    return await face.choose("Go on with", others, search=True) or ""
+
+
+def choices(home: Path, cwd: Path) -> list[Choice]:
+    """The sessions of a folder, or of all folders where it has none; those in which nothing was said are left out."""
+    found = [s for s in list_sessions(home, cwd) if s.first] or [s for s in list_sessions(home) if s.first]
+    return [Choice(s.id, s.name or s.first, note(s)) for s in found]
 
 
 def note(info: SessionInfo, now: datetime | None = None) -> str:

@@ -6,6 +6,7 @@ Name it by its number, as `/context` and `/history` show it; its whole step come
 from __future__ import annotations
 
 from agent.commands.base import Face
+from runtime.context.unfold import unfold
 
 TAKES = "#id"
 
@@ -16,7 +17,7 @@ async def run(face: Face, words: str) -> None:
         face.say("Which message? Name its number, such as /unfold #12.", "error")
         return
     try:
-        fold = face.session.engine.unfold(int(number))
+        fold = unfold(face.session.engine, int(number))
     except ValueError as error:
         face.say(str(error), "error")
         return

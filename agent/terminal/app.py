@@ -7,14 +7,17 @@ is willing to wait, and less long than they type.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
 from agent.settings import Settings
 from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
@@ -23,33 +26,43 @@ from agent.terminal.theme import Theme, choose_theme
 from agent.version import VERSION
 
 BEHIND = "agent.terminal.chat"
-"""The module of the second step; named, not imported, for importing it is what takes the time."""
+WIZARD = "agent.terminal.wizard"
+SESSIONS = "agent.terminal.sessions"
+"""Modules of the second step; named, not imported, for importing them is what takes the time."""
 
 SWITCH = 0.001
 """Seconds a thread that imports may hold the interpreter while keys wait (Python's own value is 0.005)."""
 
-Opener = Callable[..., Any]
-"""Opens a session: (resume, fork, name) -> agent.session.Session."""
+
+@dataclass(frozen=True)
+class Start:
+    """What a chat begins with. `first(settings, ref)` opens the session of the command line (`ref`: the one that was
+    chosen from a list), `another(settings, **words)` those that are changed to; both raise Stop or SessionError.
+    `choose`: ask which session. `prompt` is sent at once."""
+
+    settings: Settings
+    cwd: Path
+    first: Callable[[Settings, str], Any]
+    another: Callable[..., Any]
+    prompt: str = ""
+    choose: bool = False
+    resumes: bool = False
 
 
-def chat(settings: Settings, cwd: Path, first: Callable[[], Any], another: Opener, *, prompt: str = "") -> int:
-    """Talks until the person leaves; returns the exit code. `first` opens the session to begin with, `another` those
-    that are changed to. `prompt` is sent at once. Raises Stop where the first session cannot be opened."""
-    return asyncio.run(_Evening(settings, cwd, first, another, prompt).run())
+def chat(start: Start) -> int:
+    """Talks until the person leaves; returns the exit code. Raises Stop where there is nothing to talk with."""
+    return asyncio.run(_Evening(start).run())
 
 
 class _Evening:
     """One chat from the first frame to the word of parting."""
 
-    def __init__(self, settings: Settings, cwd: Path, first: Callable[[], Any], another: Opener, prompt: str) -> None:
-        self._settings = settings
-        self._first = first
-        self._another = another
-        self._prompt = prompt
+    def __init__(self, start: Start) -> None:
+        self._start = start
+        self._settings = start.settings
         self._env = dict(os.environ)
-        self._theme = choose_theme(settings.theme, {}, self._env, sys.stdout.encoding or "ascii")
-        self._deck = Deck(self._theme, self._env, home=settings.home, cwd=cwd)
-        self._cwd = cwd
+        self._theme = choose_theme(start.settings.theme, {}, self._env, sys.stdout.encoding or "ascii")
+        self._deck = Deck(self._theme, self._env, home=start.settings.home, cwd=start.cwd)
         self._chat: Any = None
         self._failure: Exception | None = None
 
@@ -57,13 +70,14 @@ class _Evening:
         know_more_keys()
         screen = self._deck.screen
         screen.build(self._deck.region.layout, bindings(self._deck))
-        screen.print_raw(greeting(self._cwd, self._theme, screen.width), gap=False)
+        screen.print_raw(greeting(self._start.cwd, self._theme, screen.width), gap=False)
         loading: list[asyncio.Task[None]] = []
         self._catch_signals()
         try:
             code = await screen.run(lambda: loading.append(asyncio.get_running_loop().create_task(self._load())))
         finally:
             for task in loading:
+                task.cancel()
                 await asyncio.wait([task])
             self._part()
         if self._failure is not None:
@@ -75,13 +89,34 @@ class _Evening:
         sys.setswitchinterval(SWITCH)
         try:
             behind = await asyncio.to_thread(importlib.import_module, BEHIND)
-            session = await asyncio.to_thread(self._first)
-            self._chat = behind.Chat.begin(self._deck, self._settings, session, self._another, self._env, self._prompt)
+            if not self._settings.model and not self._start.resumes:
+                self._settings = await self._first_start()
+            ref = await self._ask_which() if self._start.choose else ""
+            session = await asyncio.to_thread(self._start.first, self._settings, ref)
+            self._chat = behind.Chat.begin(
+                self._deck, self._settings, session, self._another, self._env, self._start.prompt
+            )
         except Exception as error:  # noqa: BLE001  # raised again by `run`, when the terminal is back
             self._failure = error
             self._deck.screen.leave(1)
         finally:
             sys.setswitchinterval(before)
+
+    def _another(self, **words: Any) -> Any:
+        return self._start.another(self._settings, **words)
+
+    async def _first_start(self) -> Settings:
+        made = await importlib.import_module(WIZARD).first_start(self._deck, self._settings, self._env)
+        if made is None:
+            raise Stop(Exit.NO_MODEL, NO_MODEL, THREE_WAYS)
+        return made
+
+    async def _ask_which(self) -> str:
+        """The id of the session to go on with."""
+        ref = await importlib.import_module(SESSIONS).choose(self._deck, self._settings.home, self._start.cwd)
+        if not ref:
+            raise Stop(Exit.OK, "")
+        return ref
 
     def _catch_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -100,16 +135,9 @@ class _Evening:
         session = self._chat.talk.session
         session.close()
         if session.path is not None and len(session.engine.history):
-            _say(f"Go on with: refold --resume {session.name or session.id}\n")
-
-
-def _say(text: str) -> None:
-    """Writes to the terminal, if it is still there."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except OSError:
-        pass
+            with contextlib.suppress(OSError):
+                sys.stdout.write(f"Go on with: refold --resume {session.name or session.id}\n")
+                sys.stdout.flush()
 
 
 def greeting(cwd: Path, theme: Theme, width: int) -> str:

@@ -53,6 +53,7 @@ class Picker:
         self._head = head
         self._search = search
         self._full = full
+        self._wide = max((len(o.label) for o in self.options if o.note), default=0)
         self._escape = escape
         self.keys = self._bindings()
 
@@ -85,6 +86,8 @@ class Picker:
         here = n == self.index
         mark = option.key or ("" if self._search or n > 8 else str(n + 1))
         label = one_line(option.label, max(4, width - 6))
+        if option.note and width > 60:
+            label = f"{label:<{min(self._wide, width // 2)}}"
         note = one_line(option.note, max(0, width - 9 - len(label))) if width - 9 - len(label) > 8 else ""
         style = "class:select" if here else ""
         out: Fragments = [

@@ -47,8 +47,7 @@ def words(tmp_path: Path) -> Callable[..., list[str]]:
     def make(answers: Sequence[Any], *flags: str) -> list[str]:
         script = tmp_path / "script.jsonl"
         script.write_text("\n".join(json.dumps(a) for a in answers), encoding="utf-8")
-        mode = [] if "--yolo" in flags else ["--permission-mode", "ask"]
-        return [sys.executable, str(MAIN), "--model", f"scripted:{script}", *mode, *flags]
+        return [sys.executable, str(MAIN), "--model", f"scripted:{script}", *flags]
 
     return make
 
