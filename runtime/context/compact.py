@@ -10,7 +10,7 @@ from typing import Any
 from runtime.context.compact_store import CompactStore
 from runtime.context.discard import Discard, all_strategies
 from runtime.context.draft import Draft
-from runtime.context.facts import empty_facts, gather, state_block, told_paths
+from runtime.context.facts import Section, empty_facts, gather, state_block, state_sections, told_paths
 from runtime.context.projection import ProjectionBuilder, View
 from runtime.context.retention import Retained, measure, must_keep, text_of
 from runtime.context.shape import problems
@@ -88,21 +88,26 @@ class _Trial:
 
     def settle(self, facts: dict[str, Any]) -> None:
         """Finds the largest state that fits, then looks what survived."""
+        shown = {e.seq for s in self.draft.visible() for e in s.entries()} - {int(n) for n in self.draft.texts}
+        sections = state_sections(facts, shown)
         for part in (1.0, 0.5, 0.25, 0.0):
-            if self._try(self._state(facts, part * STATE_SHARE * self.draft.policy.window)):
+            if self._try(self._state(sections, part * STATE_SHARE * self.draft.policy.window)):
                 break
         retained = self._retained(facts)
         account = {"total": retained.total, "in_view": retained.in_view, "by_id": retained.by_id}
         self.checkpoint = replace(self.checkpoint, meta={**self.checkpoint.meta, "retained": account})
 
-    def _state(self, facts: dict[str, Any], most: float) -> str:
+    def _state(self, sections: Sequence[Section], most: float) -> str:
         """The state in at most so many tokens; names and figures take more of them than prose."""
-        draft = self.draft
-        shown = {e.seq for s in draft.visible() for e in s.entries()} - {int(n) for n in draft.texts}
-        room = most * draft.settings.chars_per_token / draft.estimator.factor
-        state = state_block(facts, _left_out(draft), int(room), shown)
-        size = draft.estimator.tokens(draft.estimator.units(state))
-        return state if size <= most else state_block(facts, _left_out(draft), int(room * most / size), shown)
+        estimator = self.draft.estimator
+        room = most * self.draft.settings.chars_per_token / estimator.factor
+        while room > 200:
+            state = state_block(sections, _left_out(self.draft), int(room))
+            size = estimator.tokens(estimator.units(state))
+            if size <= most:
+                return state
+            room *= most / size * 0.99
+        return ""
 
     def _try(self, state: str) -> bool:
         self.checkpoint = replace(self.checkpoint, state=state.strip())

@@ -21,7 +21,7 @@ _MOST = {"constraints": 40, "named": 160, "files": 120, "commands": 32, "failing
 """Entries of each list; the oldest leave first, files that were only read before files that were written."""
 _WRITERS = frozenset({"write", "edit", "apply_patch"})
 
-_WRITTEN, _READ = "files written", "files read"
+_BASE, _WRITTEN, _READ = "paths below are in:", "files written", "files read"
 _SIGNS = {"pending": "[ ]", "doing": "[>]"}
 _LINE = 100
 """Characters that lines of several things have at most, where one thing is not longer by itself."""
@@ -157,7 +157,7 @@ def validity(known: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class _Section:
+class Section:
     """A heading and what stands under it, most telling first. `weight`: its claim to room beside the others."""
 
     heading: str
@@ -183,12 +183,16 @@ class _Section:
         return [self.heading, *kept, f"({len(self.lines) - len(kept)} more: recall)"] if kept else []
 
 
-def state_block(facts: Mapping[str, Any], left_out: str, limit: int, visible: Container[int] = ()) -> str:
-    """The state as text of at most `limit` characters. Words that stand in a message whose number is in `visible` are
-    in view anyway and are not said again. Where not all fits, each section gets a fair share, and what one does not
-    need goes to the others."""
+def state_sections(facts: Mapping[str, Any], visible: Container[int] = ()) -> list[Section]:
+    """What a state can say, and how the files stand now. Words that stand in a message whose number is in `visible`
+    are in view anyway and are not said again."""
     facts = {**empty_facts(), **facts}
-    sections = [s for s in _sections(facts, visible) if s.lines]
+    return [s for s in (*_sections(facts, visible), *_file_sections(facts["files"])) if s.lines]
+
+
+def state_block(sections: Sequence[Section], left_out: str, limit: int) -> str:
+    """The state as text of at most `limit` characters. Where not all fits, each section gets a fair share, and what one
+    does not need goes to the others."""
     shares = _fair([(s.size, s.weight) for s in sections], limit - len(left_out) - 1)
     kept = [line for section, share in zip(sections, shares, strict=True) for line in section.cut(share)]
     return "\n".join([*kept, left_out]).strip()
@@ -206,24 +210,23 @@ def _fair(needs: Sequence[tuple[int, int]], room: int) -> list[int]:
     return shares
 
 
-def _sections(facts: Mapping[str, Any], visible: Container[int]) -> Iterator[_Section]:
+def _sections(facts: Mapping[str, Any], visible: Container[int]) -> Iterator[Section]:
     seq, goal = facts["goal"]
     goal = "" if seq in visible else goal
-    yield _Section("first request:", [f"(#{seq}) {' '.join(goal.split())}"] if goal else [], 3)
+    yield Section("first request:", [f"(#{seq}) {' '.join(goal.split())}"] if goal else [], 3)
     said = [f"(#{n}) {words}" for n, words in facts["constraints"] if n not in visible and words not in goal]
-    yield _Section("the person said:", said[::-1], 4)
+    yield Section("the person said:", said[::-1], 4)
     named = [(n, name) for n, name in facts["named"] if n not in visible and name not in goal]
-    yield _Section("they named:", list(_named_lines(named)), 4)
+    yield Section("they named:", list(_named_lines(named)), 4)
     still = [
         f"{_SIGNS.get(item['status'], '[ ]')} {item['text']}" for item in facts["todo"] if item["status"] != "done"
     ]
-    yield _Section(f"todo, {len(facts['todo']) - len(still)} of {len(facts['todo'])} done:", still, 3)
+    yield Section(f"todo, {len(facts['todo']) - len(still)} of {len(facts['todo'])} done:", still, 3)
     failing = sorted(facts["failing"], key=lambda name: -facts["failing"][name]["seq"])
-    yield _Section("failing tests:", failing, 3)
-    yield _Section("commands, the last of each kind:", list(_command_lines(facts["commands"])), 3)
+    yield Section("failing tests:", failing, 3)
+    yield Section("commands, the last of each kind:", list(_command_lines(facts["commands"])), 3)
     made = [f"{line} (#{n})" for n, line in facts["made"] if n not in visible]
-    yield _Section("commands said:", made[::-1], 2)
-    yield from _file_sections(facts["files"])
+    yield Section("commands said:", made[::-1], 2)
 
 
 def _named_lines(found: Iterable[tuple[int, str]]) -> Iterator[str]:
@@ -259,19 +262,20 @@ def _lines(words: Iterable[str], most: int) -> Iterator[list[str]]:
         yield line
 
 
-def _file_sections(files: Mapping[str, Any]) -> Iterator[_Section]:
+def _file_sections(files: Mapping[str, Any]) -> Iterator[Section]:
     """Files written, then files only read; a section for each way they stand now. The newest come first, but every
     folder has one line before any has two."""
     base = _base(files)
+    yield Section(_BASE, [base] if base else [], 4)
     groups: dict[tuple[bool, str], dict[str, list[str]]] = {}
     for path, known in sorted(files.items(), key=lambda item: (not item[1]["wrote"], -item[1]["seq"])):
         truth = validity({"path": path, "sha": known["sha"]})
         folder, name = os.path.split(os.path.relpath(path, base) if base else path)
         groups.setdefault((bool(known["wrote"]), truth), {}).setdefault(folder, []).append(name)
     for (wrote, truth), folders in groups.items():
-        heading = f"{_WRITTEN if wrote else _READ}, {truth}{f' (in {base})' if base else ''}:"
+        heading = f"{_WRITTEN if wrote else _READ}, {truth}:"
         lines = zip_longest(*(_names(*item) for item in folders.items()))
-        yield _Section(heading, [line for some in lines for line in some if line], 3 if wrote else 1)
+        yield Section(heading, [line for some in lines for line in some if line], 3 if wrote else 1)
 
 
 def _base(files: Mapping[str, Any]) -> str:
@@ -295,13 +299,13 @@ def _braced(folder: str, names: Sequence[str]) -> str:
 def told_paths(state: str) -> set[str]:
     """Every path that a state block names, whole, though it names them together."""
     out: set[str] = set()
-    base: str | None = None
+    base, heading = "", ""
     for line in state.splitlines():
-        if line.startswith((_WRITTEN, _READ)) and line.endswith(":"):
-            base = line[:-2].partition(" (in ")[2] if line.endswith("):") else ""
-        elif line.endswith(":") or line.startswith("(") or base is None:
-            base = None
-        else:
+        if line.endswith(":") or line.startswith("("):
+            heading = line
+        elif heading == _BASE:
+            base = line
+        elif heading.startswith((_WRITTEN, _READ)):
             head, brace, rest = line.partition("{")
             out |= {os.path.join(base, head + name) for name in (rest[:-1].split(",") if brace else [""])}
     return out

@@ -119,7 +119,9 @@ class Workload:
         )
         if n % 4 != 2:
             return words
-        pasted = [f"12:{i % 60:02}:07 {area} worker {i % 9} took {i * 13 % 997} ms for job {i * 31}" for i in range(120)]
+        pasted = [
+            f"12:{i % 60:02}:07 {area} worker {i % 9} took {i * 13 % 997} ms for job {i * 31}" for i in range(120)
+        ]
         return "\n".join(["This is what I see:", *pasted[:60], words, *pasted[60:], f"Look into {area}."])
 
     # -- what the model does ----------------------------------------------------------------------------------------
@@ -151,7 +153,9 @@ class Workload:
         part = self.random.choice([f for f in self.files if f.startswith("src/lib/")])
         word = self.random.choice(_WORDS)
         said = f"I look for {word} next, because the handler of this part may depend on it."
-        command = self.random.choice((f"cat {part}", f"grep -n {word} {part}", f"sed -n 1,60p {part}", "ls -la src/lib"))
+        command = self.random.choice(
+            (f"cat {part}", f"grep -n {word} {part}", f"sed -n 1,60p {part}", "ls -la src/lib")
+        )
         if self.random.random() < 0.6:
             return self.answer(said, "read", {"path": part})
         return self.answer(said, "bash", {"command": command})
