@@ -19,7 +19,15 @@ def cells(data: bytes, share: int) -> str:
     text = "\n\n".join(parts) or "(a notebook without cells)"
     if len(text) > share:
         text = text[:share] + "\n… (cut; use bash with python or jq for the rest)"
-    return text + "\n\n(The file is JSON: an edit has to quote its JSON text, see it with bash: cat.)"
+    return text + "\n\n(edit takes the text of a cell as it stands here)"
+
+
+def is_notebook(data: bytes) -> bool:
+    """Whether the bytes are a notebook's JSON."""
+    try:
+        return isinstance(json.loads(data)["cells"], list)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
 
 
 def _cell(number: int, cell: dict[str, Any]) -> str:

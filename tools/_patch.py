@@ -143,7 +143,7 @@ def _check(step: Step) -> None:
 def place(text: str, chunks: Sequence[Chunk], name: str) -> list[Splice]:
     """The changes of a text (\\n endings) that the chunks make, in order. Raises ToolFailure where one has no place.
 
-    Whether the last line of the file ends with a newline stays as it was."""
+    A last line without a newline stays so unless the patch writes it: lines that are added are whole lines."""
     lines = text.split("\n")
     closed = lines[-1] == ""
     if closed:
@@ -247,15 +247,9 @@ def _splices(starts: list[int], lines: list[str], at: int, chunk: list[tuple[str
 
 
 def _splice(starts: list[int], lines: list[str], first: int, stop: int, added: list[str], closed: bool) -> Splice:
-    end_of_text = starts[-1] if closed else max(0, starts[-1] - 1)
-    if stop > first and added:
-        return Splice(starts[first], starts[stop] - 1, "\n".join(added))
-    if stop > first:
-        if stop == len(lines) and not closed:
-            return Splice(max(0, starts[first] - 1), end_of_text, "")
-        return Splice(starts[first], starts[stop], "")
-    if first < len(lines):
-        return Splice(starts[first], starts[first], "\n".join(added) + "\n")
-    if closed or not lines:
-        return Splice(end_of_text, end_of_text, "\n".join(added) + "\n")
-    return Splice(end_of_text, end_of_text, "\n" + "\n".join(added))
+    """One run. What is added are whole lines, each with its newline."""
+    end = starts[stop] if closed or stop < len(lines) else max(0, starts[-1] - 1)
+    words = "".join(f"{line}\n" for line in added)
+    if first == len(lines) and lines and not closed:
+        return Splice(end, end, "\n" + words)
+    return Splice(starts[first] if first < len(lines) else end, end, words)

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
+from tools._cells import edit_cells
 from tools._changed import Fates, changed, new_bytes, preview_of
 from tools._edits import Change, Outcome, apply
 from tools._files import load, locate, replace, shown
+from tools._notebook import is_notebook
 from tools._seen import remember, remember_whole, state, what_changed
 from tools.base import ToolContext, ToolFailure, ToolOutput, tool
 
@@ -73,9 +75,18 @@ def _outcome(ctx: ToolContext, where: Path, path: str, changes: Sequence[Change]
     if before is not None and state(ctx, where, before) == "stale":
         raise ToolFailure(what_changed(ctx, where, name, before))
     if all(c.old for c in changes):
-        return before, apply(before or b"", changes, name)
+        return before, _applied(where, before or b"", changes, name)
     if len(changes) > 1 or before:
         raise ToolFailure(f"old is empty, which only a new or empty file allows; {name} has text in it.")
     if not changes[0].new:
         raise ToolFailure("Nothing to change: old and new are both empty.")
     return before, Outcome(new_bytes(None, changes[0].new, name), "", changes[0].new)
+
+
+def _applied(where: Path, before: bytes, changes: Sequence[Change], name: str) -> Outcome:
+    if where.suffix != ".ipynb":
+        return apply(before, changes, name)
+    outcome = edit_cells(before, changes, name) or apply(before, changes, name)
+    if is_notebook(before) and not is_notebook(outcome.data):
+        raise ToolFailure(f"{name} would no longer be a notebook. Quote the text of a cell; nothing was changed.")
+    return outcome

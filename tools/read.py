@@ -11,7 +11,7 @@ from tools._files import digest, locate, regular, shown
 from tools._notebook import cells
 from tools._pages import HUGE, Page, page_of_file, page_of_text
 from tools._pictures import picture_type, size_of
-from tools._seen import remember, remember_part
+from tools._seen import remember_part
 from tools._text import NotText, decode, endings, looks_binary
 from tools.base import Picture, ToolContext, ToolFailure, ToolOutput, tool
 
@@ -58,7 +58,8 @@ def _text(ctx: ToolContext, where: Path, path: str, offset: int, limit: int) -> 
     if where.suffix == ".ipynb":
         shown_cells = cells(data, max(1000, ctx.share - 500))
         if shown_cells:
-            sha = remember(ctx, where, data)
+            sha = digest(data)
+            remember_part(ctx, where, sha, data, 1, 0, data.count(b"\n") + 1)  # shown, but not as it is
             return ToolOutput(shown_cells, meta={"path": str(where), "sha": sha})
     try:
         text = endings(decode(data).text).text

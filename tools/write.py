@@ -29,6 +29,8 @@ def _before(ctx: ToolContext, where: Path, path: str, content: str) -> bytes | N
     if not where.exists():
         return None
     before = load(ctx, where, path)
+    if before == content.encode("utf-8", "surrogatepass"):
+        return before
     guard_overwrite(ctx, where, path, before, content)
     return before
 
