@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import re
 
-_BEGINS = (
-    "```json",
-    "```tool",
-    "```\n{",
-    "{",
-    "[{",
-    "[TOOL_CALLS]",
-    "<tool_call>",
-    "<function=",
-    "<|python_tag|>",
-    "<|tool_call",
-)
-_MIDDLE = re.compile(r"<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<function=|<\|tool_call")
+_MARKERS = ("<tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "<function=", "<|tool_call", "<｜tool")
+_BEGINS = ("```json", "```tool", "```\n{", "{", "[{", *_MARKERS)
+_LINES = ("```", "{", "done", "<tool_call>")
+_MIDDLE = re.compile("|".join(map(re.escape, _MARKERS)))
 _LOOSE = re.compile(r"^[ \t]*(?:```|\{|done\b|<tool_call>)", re.MULTILINE | re.IGNORECASE)
 _KEY = re.compile(r'"(?:name|tool|tool_name|function|action|type)"|```\w*\n?\s*$|\[TOOL|<', re.IGNORECASE)
 ENOUGH = 200
 """Characters of a JSON answer within which a call names itself; without a name by then it is not one."""
-_TAIL = 16
 
 
 class Curtain:
@@ -70,13 +60,13 @@ class Curtain:
         return not self._begun
 
     def _keep(self) -> int:
-        """How much of the end could still become the begin of a call."""
-        tail = self._open[-_TAIL:]
+        """How many characters at the end could still become the begin of a call."""
         if self._loose:
-            line = tail.rfind("\n") + 1
-            return len(tail) - line if len(tail) - line <= len("```json") or not tail[line:].strip() else 0
-        at = max(tail.rfind("<"), tail.rfind("["))
-        return len(tail) - at if at >= 0 else 0
+            line = self._open[self._open.rfind("\n") + 1 :]
+            return len(line) if any(b.startswith(line.strip().lower()) for b in _LINES) else 0
+        at = max(self._open.rfind("<"), self._open.rfind("["))
+        tail = self._open[at:] if at >= 0 else "-"
+        return len(tail) if any(m.startswith(tail) for m in _MARKERS) else 0
 
     def _release(self) -> str:
         if self._loose or len(self.held) < ENOUGH or _KEY.search(self.held[:ENOUGH]):

@@ -59,7 +59,9 @@ def lift_calls(message: Assistant, names: Collection[str], loose: bool = False) 
         return message
     found = find_calls(message.text, names, loose)
     if found.calls:
-        calls = tuple(_call(name, arguments, names) for name, arguments in found.calls[:MOST])
+        # "done" behind other calls was said before their results were seen: it is asked again when they are.
+        wanted = [c for c in found.calls if c[0] != "done" or "done" in names] or list(found.calls)
+        calls = tuple(_call(name, arguments, names) for name, arguments in wanted[:MOST])
         finish = "tool_calls" if message.finish == "stop" else message.finish
         if finish != "tool_calls":
             calls = tuple(
@@ -71,15 +73,13 @@ def lift_calls(message: Assistant, names: Collection[str], loose: bool = False) 
 
 def find_calls(text: str, names: Collection[str], loose: bool = False) -> Found:
     """The calls in a text; see the module's first words for what counts."""
-    if loose and "done" not in names and (finished := _done(text)):
-        return finished
     marked = _marked(text, names)
     if marked is not None:
         return marked
     blocks = list(_blocks(text, loose))
     calls = [(c, span) for value, span in blocks for c in _read(value, names, loose)]
     if not calls:
-        return Found(text)
+        return (_done(text) if loose and "done" not in names else None) or Found(text)
     first, last = calls[0][1][0], calls[-1][1][1]
     if not loose and (text[:first].strip() or text[last:].strip() or len({s for _, s in calls}) != len(blocks)):
         return Found(text)
@@ -211,7 +211,9 @@ def _several(text: str) -> list[Any] | None:
 
 def _read(value: Any, names: Collection[str], loose: bool) -> Iterator[tuple[str, Any]]:
     for name, arguments in _named(value):
-        if name in names or (loose and isinstance(arguments, dict) and re.fullmatch(r"[a-z_]\w{0,40}", name)):
+        if name in names or (
+            loose and name != "done" and isinstance(arguments, dict) and re.fullmatch(r"[a-z_]\w{0,40}", name)
+        ):
             yield name, arguments
 
 
