@@ -38,7 +38,7 @@ def fork(home: Path, cwd: Path, source: Path, at: int = 0) -> tuple[TranscriptLo
     try:
         entries = old.entries[: whole(old.entries, at)] if at else old.entries
         ident, path = new_path(home, cwd)
-        _write_all(path, _lines(old, entries, ident, cwd), old.blobs)
+        write_all(path, _lines(old, entries, ident, cwd), old.blobs)
     finally:
         old.close()
     log = TranscriptLog.open(path)
@@ -100,7 +100,7 @@ def _lines(old: TranscriptLog, entries: Sequence[Entry], ident: str, cwd: Path) 
             yield old.raw(entry) + b"\n"
 
 
-def _write_all(path: Path, lines: Iterable[bytes], blobs: Blobs) -> None:
+def write_all(path: Path, lines: Iterable[bytes], blobs: Blobs) -> None:
     """A log of these lines, there as a whole or not at all, with copies of the blobs that its lines name."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = path.with_suffix(".part")

@@ -59,6 +59,12 @@ class Blobs:
             raise KeyError(name)
         return body
 
+    def names(self) -> list[str]:
+        """The ids of all bodies, sorted."""
+        if self.folder is None:
+            return sorted(self._memory)
+        return sorted(p.name for p in self.folder.iterdir() if len(p.name) == 32) if self.folder.is_dir() else []
+
     def take(self, other: Blobs, names: Iterable[str]) -> None:
         """Copies those of the named bodies that another store has, durably. Raises OSError."""
         for name in names:
