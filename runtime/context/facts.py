@@ -113,10 +113,10 @@ def _settles(command: str, code: Any, test: str, seen_in: str) -> bool:
         return False
     words = _split(command)
     file = test.partition("::")[0]
-    aims = [w.partition("::")[0].rstrip("/") for w in words if "/" in w or w.endswith((".py", ".js", ".ts", ".go"))]
-    if any(aim and (file == aim or file.startswith(f"{aim}/")) for aim in aims):
+    aims = [w.partition("::")[0].rstrip("/") for w in words if not w.startswith("-")]
+    if any(file == aim or file.startswith(f"{aim}/") for aim in aims):
         return "::" not in command or test in words
-    return not aims and kind == command_kind(seen_in) and all(w.startswith("-") for w in words[len(kind.split()) :])
+    return kind == command_kind(seen_in) and all(w.startswith("-") for w in words[len(kind.split()) :])
 
 
 def _split(command: str) -> list[str]:

@@ -18,7 +18,7 @@ WINDOW = 16_000
 LEAST_IN_VIEW = 0.97
 """Over all kinds, and for each kind but two."""
 LEAST_OF_MANY = {"path read": 0.9, "last command": 0.9}
-"""There are 52 files read and 24 commands, and the state has 800 tokens for everything: the oldest reads leave first."""
+"""There are 52 files read and 24 commands, and the state has 800 tokens for everything: the oldest leave."""
 
 SUMMARISERS: dict[str, Step] = {
     "good": "The areas were done one after the other, each with its tests; nothing was decided against. Go on there.",
@@ -26,6 +26,7 @@ SUMMARISERS: dict[str, Step] = {
     "failing": ModelError(ModelErrorKind.UNKNOWN, "no notes today"),
     "slow": {"text": "Too late to be of any use to anybody.", "delay": 30},
 }
+LADDER = ("tool_results", "sliding_window", "truncation", "summarisation")
 NOTES = {
     "good": {"ok", ""},
     "blank": {"no notes: the answer was blank"},
@@ -78,6 +79,8 @@ def test_what_was_planted_is_in_view_or_within_reach(tmp_path, summariser):
     assert account.largest <= STATE_SHARE
     assert len(played.folds) >= 20
     assert NOTES[summariser] <= {f.checkpoint.notes_status for f in played.folds}
+    used = {name for f in played.folds for name in f.checkpoint.strategies}
+    assert used == set(LADDER[: 4 if summariser == "good" else 3])
     assert any(f.checkpoint.notes for f in played.folds) == (summariser == "good")
 
 
