@@ -82,6 +82,15 @@ class Safety:
         except SandboxError as error:
             raise ToolFailure(f"Not run: {error}.") from None
 
+    def wrap_child(self, argv: list[str], cwd: Path) -> list[str]:
+        """Confines a program that lives longer than a call (an MCP server, a hook) as far as the mode does: reading
+        only in plan, without network in auto. Raises ToolFailure where that is not possible."""
+        confinement = {"plan": "read-only", "auto": "workspace"}.get(self.permissions.mode, "off")
+        try:
+            return self.sandbox.wrap(argv, cwd, confinement if self.permissions.confined else "off")
+        except SandboxError as error:
+            raise ToolFailure(f"Not run: {error}.") from None
+
     def wrap_online(self, argv: list[str], cwd: Path) -> list[str]:
         """Confines a program whose work is the network."""
         return self.sandbox.wrap(argv, cwd, "network" if self.permissions.confined else "off")

@@ -179,18 +179,23 @@ def _gaps(gate: Gate, analysis: Analysis, cwd: str) -> list[Gap]:
     rules = shell_rules(gate.rules)
     gaps: list[Gap] = []
     for part in analysis.parts:
+        if not part.transparent and (part.words or part.env):
+            gaps += _unallowed(gate, analysis, part, rules, cwd)
         gaps += _redirected(gate, part, cwd)
-        if part.transparent or not (part.words or part.env):
-            continue
-        rule = allowing(part, rules)
-        harmful = of_part(part, analysis.parts) or (analysis.danger if len(analysis.parts) == 1 else "")
-        if rule is not None and harmful and rule.pattern.endswith("*"):
-            gaps.append(Gap(part, f"{harmful}; the rule {rule} is too wide to allow that", _word_for_word(part)))
-        elif rule is None and part.words and not _only_reads(gate, analysis, part, cwd):
-            gaps.append(Gap(part, _why(part, harmful), _word_for_word(part) if harmful else suggest(part)))
-        elif not part.words and why_not(part):
-            gaps.append(Gap(part, why_not(part)))
     return gaps
+
+
+def _unallowed(gate: Gate, analysis: Analysis, part: Part, rules: Sequence[Rule], cwd: str) -> list[Gap]:
+    """What one part does that nobody has allowed."""
+    rule = allowing(part, rules)
+    harmful = of_part(part, analysis.parts) or (analysis.danger if len(analysis.parts) == 1 else "")
+    if rule is not None and harmful and rule.pattern.endswith("*"):
+        return [Gap(part, f"{harmful}; the rule {rule} is too wide to allow that", _word_for_word(part))]
+    if rule is None and part.words and not _only_reads(gate, analysis, part, cwd):
+        return [Gap(part, _why(part, harmful), _word_for_word(part) if harmful else suggest(part))]
+    if not part.words and why_not(part):
+        return [Gap(part, why_not(part))]
+    return []
 
 
 def _only_reads(gate: Gate, analysis: Analysis, part: Part, cwd: str) -> bool:
@@ -293,7 +298,11 @@ def decide(command: str, *, allow: Sequence[str] = (), deny: Sequence[str] = (),
     RuleError.
     """
     listed: tuple[tuple[Decision, Sequence[str]], ...] = (("allow", allow), ("deny", deny), ("ask", ask))
-    rules = [parse_rule(f"bash({_open(t)})", decision) for decision, texts in listed for t in texts]
+    return judge_by(command, [parse_rule(f"bash({_open(t)})", d) for d, texts in listed for t in texts])
+
+
+def judge_by(command: str, rules: Sequence[Rule]) -> Judgement:
+    """What these rules alone say about a command."""
     gate = _RulesAlone(rules)
     analysis = analyse(command)
     held = _held(analysis, rules)

@@ -14,23 +14,75 @@ _RUNS = re.compile(
 _FSMONITOR_OFF = re.compile(r"^\s*fsmonitor\s*=\s*(?:true|false|0|1)\s*$", re.IGNORECASE | re.MULTILINE)
 
 
-def config_hazard(folder: str) -> str:
-    """The first setting of the repository around a folder that names a program to run; "" where there is none.
+_HOOK = "hooks/post-index-change"
+"""The one hook that commands run which only read: they may refresh the index."""
 
-    A repository that was cloned has no such setting; one that came in an archive, or that lies bare inside another
-    one, may.
+
+def config_hazard(folder: str) -> str:
+    """The first thing of the repository around a folder that git would run while it only reads; "" where there is none.
+
+    A repository that was cloned has no such thing; one that came in an archive, or that lies bare inside another one,
+    may. Submodules are looked at as well: status and diff go into them.
     """
     for git in _git_folders(folder):
-        for name in ("config", "config.worktree"):
-            path = os.path.join(git, name)
-            try:
-                stat = os.stat(path)
-            except OSError:
-                continue
-            found = _hazard_in(path, stat.st_mtime_ns, stat.st_size)
-            if found:
-                return found
+        found = _hazard_of(git)
+        if found:
+            return found
     return ""
+
+
+def _hazard_of(git: str) -> str:
+    if os.access(os.path.join(git, _HOOK), os.X_OK):
+        return _HOOK
+    places = [git, *_submodules(git)]
+    for path in [os.path.join(p, name) for p in places for name in ("config", "config.worktree")]:
+        try:
+            stat = os.stat(path)
+        except OSError:
+            continue
+        found = _hazard_in(path, stat.st_mtime_ns, stat.st_size)
+        if found:
+            return found
+    return ""
+
+
+def _submodules(git: str) -> list[str]:
+    """The git folders of submodules: those kept in this one, and those that lie in the working tree."""
+    found: list[str] = []
+    for folder, names, files in os.walk(os.path.join(git, "modules")):
+        if "HEAD" in files:
+            found.append(folder)
+            names[:] = [n for n in names if n == "modules"]
+    work = os.path.dirname(git)
+    linked = (os.path.join(work, path, ".git") for path in _gitlinks(os.path.join(git, "index")))
+    return found + [path for path in linked if os.path.isdir(path)]
+
+
+_GITLINK = (0o160000).to_bytes(4, "big")
+
+
+def _gitlinks(index: str) -> list[str]:
+    """The paths of submodules in an index of version 2 or 3. An index of another version that seems to have any gives
+    the whole working tree (".")."""
+    try:
+        with open(index, "rb") as file:
+            data = file.read()
+    except OSError:
+        return []
+    if _GITLINK not in data:
+        return []
+    if int.from_bytes(data[4:8], "big") not in (2, 3):
+        return ["."]
+    found: list[str] = []
+    at = 12
+    for _ in range(int.from_bytes(data[8:12], "big")):
+        extended = data[at + 60] & 0x40
+        start = at + 62 + (2 if extended else 0)
+        end = data.index(b"\0", start)
+        if data[at + 24 : at + 28] == _GITLINK:
+            found.append(os.fsdecode(data[start:end]))
+        at += (end - at) // 8 * 8 + 8
+    return found
 
 
 def _git_folders(folder: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -165,9 +166,8 @@ def _exact(part: Part, assigned: list[str]) -> str:
     return f"bash({_join([*assigned, *(w.text for w in words)])}{' *' if open_end else ''})"
 
 
+_BARE = re.compile(r"[\w@%+=:,./*?~!\[\]{}-]+")
+
+
 def _join(words: Sequence[str]) -> str:
-    return " ".join(w if w.replace("*", "x").isalnum() else _quote(w) for w in words)
-
-
-def _quote(word: str) -> str:
-    return shlex.quote(word) if not word or any(c in word for c in " \t'\"\\") else word
+    return " ".join(w if _BARE.fullmatch(w) else shlex.quote(w) for w in words)

@@ -118,10 +118,13 @@ def path_matches(pattern: str, path: str, root: str) -> bool:
     """Whether a path pattern fits an absolute path. A pattern that fits a folder fits everything below it."""
     if pattern == "*":
         return True
+    pattern = pattern.removesuffix("/**") or "/"
     if pattern.startswith("~"):
         pattern = os.path.expanduser(pattern)
     if pattern.startswith("/"):
-        pattern = "/" + pattern.lstrip("/")
+        pattern = "/" + pattern.strip("/")
+        if pattern == "/":
+            return True
         return _path_regex(pattern).fullmatch(path) is not None
     if path != root and not path.startswith(root.rstrip("/") + "/"):
         return False
@@ -134,12 +137,12 @@ def path_matches(pattern: str, path: str, root: str) -> bool:
 @lru_cache(maxsize=512)
 def _path_regex(pattern: str) -> re.Pattern[str]:
     out: list[str] = []
-    for piece in re.findall(r"\*\*/|/\*\*$|\*\*|\*|\?|[^*?]+", pattern):
+    for piece in re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern):
         out.append(_PIECES.get(piece) or re.escape(piece))
     return re.compile("".join(out) + "(?:/.*)?", re.DOTALL)
 
 
-_PIECES = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+_PIECES = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 def host_matches(pattern: str, host: str) -> bool:

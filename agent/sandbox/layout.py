@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import os
-import stat
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ _HOME_FILES = (
 )  # fmt: skip
 _SYSTEM_SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh")
 _STEERING = (".refold", ".mcp.json", ".claude", ".agents", ".vscode", ".idea", ".envrc")
-_SOCKET_FOLDERS = ("tmux-*", "ssh-*", ".X11-unix", ".ICE-unix", "vscode-*", "kitty-*", "screen-*", "screens")
+_SOCKET_FOLDERS = re.compile(r"(?:tmux-|ssh-|vscode-|kitty-|screen-|screens$|\.X11-unix$|\.ICE-unix$)")
 FORGOTTEN = (
     "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "TMUX",
     "STY", "GPG_AGENT_INFO", "KUBECONFIG", "VSCODE_IPC_HOOK_CLI",
@@ -156,15 +155,13 @@ def _sockets(folders: Sequence[str]) -> Iterator[str]:
         except OSError:
             continue
         for entry in entries:
-            if any(fnmatch.fnmatchcase(entry.name, p) for p in _SOCKET_FOLDERS) or _is_socket(entry):
+            if _SOCKET_FOLDERS.match(entry.name) or _is_special(entry):
                 yield entry.path
 
 
-def _is_socket(entry: os.DirEntry[str]) -> bool:
-    try:
-        return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
-    except OSError:
-        return False
+def _is_special(entry: os.DirEntry[str]) -> bool:
+    """A socket, a pipe or a device; told without looking at the file where the folder says it."""
+    return not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False) or entry.is_symlink())
 
 
 def _git_folders(root: str) -> list[str]:

@@ -187,7 +187,7 @@ _SECRET_SAMPLES = (".env", ".env.local", ".netrc", ".npmrc", ".pypirc", ".git-cr
 def names_secret(word: Word) -> bool:
     """Whether an argument (also the value of an option in it) names a file that usually holds secrets."""
     text = word.text
-    candidates = [text, text.partition("=")[2], text[2:] if text.startswith("-") else ""]
+    candidates = [text, *re.split(r"[=:,]", text), text[2:] if text.startswith("-") else ""]
     if any(c and places.is_secret(c) for c in candidates) or any(
         f"/{c}" in text or text == c for c in (".ssh", ".aws")
     ):
