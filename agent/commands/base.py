@@ -1,8 +1,8 @@
 """The seam to a slash command: one file with an async `run(face, words)`, whose docstring is its help.
 
 The module's name is the command's. It may also have ALIASES (other names), TAKES (what may follow the name, as help
-shows it: "[focus]"), WHILE_BUSY (True: it may run beside a turn) and `complete(face, words)` (what may follow, as suggestions). A command talks to the person
-through a Face and knows nothing of terminals.
+shows it: "[focus]"), WHILE_BUSY (True: it may run beside a turn) and `complete(face, words)` (what may follow, as
+suggestions). A command talks to the person through a Face and knows nothing of terminals.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -115,7 +115,7 @@ class Command:
 
     name: str
     help: str
-    run: Callable[[Face, str], Awaitable[None]]
+    run: Callable[[Face, str], Coroutine[Any, Any, None]]
     aliases: tuple[str, ...] = ()
     takes: str = ""
     complete: Callable[[Face, str], Sequence[str]] | None = None

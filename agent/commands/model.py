@@ -6,7 +6,7 @@ With provider:model, goes on with that one; the conversation stays.
 from __future__ import annotations
 
 from agent.commands.base import Choice, Face
-from runtime.model import ModelError
+from runtime.model import Model, ModelError
 
 TAKES = "[provider:model]"
 
@@ -14,9 +14,7 @@ TAKES = "[provider:model]"
 async def run(face: Face, words: str) -> None:
     session = face.session
     if not words:
-        face.say(
-            f"The model is {session.model.name}, with a window of {session.model.window:,} tokens ({session.model.window_source})."
-        )
+        face.say(f"The model is {_described(session.model)}.")
         chosen = await face.choose("Go on with", _choices(face))
         words = await face.ask("provider:model › ") or "" if chosen == "" else chosen or ""
     if not words or words == session.model.name:
@@ -26,7 +24,11 @@ async def run(face: Face, words: str) -> None:
     except ModelError as error:
         face.say(error.message, "error")
         return
-    face.say(f"From now on {session.model.name}, with a window of {session.model.window:,} tokens.", "ok")
+    face.say(f"From now on {_described(session.model)}.", "ok")
+
+
+def _described(model: Model) -> str:
+    return f"{model.name}, with a window of {model.window:,} tokens ({model.window_source})"
 
 
 def _choices(face: Face) -> list[Choice]:

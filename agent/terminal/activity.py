@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from agent.terminal.clean import one_line, plain
-from agent.terminal.fragments import Fragments
+from agent.terminal.fragments import Fragments, row
 from agent.terminal.numbers import count, seconds
 
 _WHEEL = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -64,7 +64,7 @@ class Activity:
             rows.append([("class:dim", f"  {one_line(f'{call.title} · {seconds(now - call.since)}', width - 3)}")])
         if len(self.running) == 1:
             said = plain(next(iter(self.running.values())).output[-2000:]).rstrip("\n").split("\n")[-_SHOWN:]
-            rows += [[("class:dim", f"  {one_line(line, width - 3)}")] for line in said if line.strip()]
+            rows += [row("class:dim", f"  {one_line(line, width - 3)}") for line in said if line.strip()]
         elif self.thinking and not self.running:
             rows.append([("class:quote", f"  {one_line(self.thinking[-400:].rpartition(chr(10))[2], width - 3)}")])
         return rows

@@ -74,9 +74,8 @@ class Chat:
     # -- sessions ---------------------------------------------------------------------------------------------------
 
     def _adopt(self, session: Session) -> None:
-        self.talk.session = session
+        self.talk.session, self._told = session, 1 << 30
         session.approve = self._questions.approve
-        session.toolbox.ctx.ask = self._questions.answer
         self.talk.view.begin_session(session.engine.estimate(), session.model.window)
         self.deck.suggest.files = FileIndex(session.cwd, self.deck.suggest.offer, self.deck.screen.refresh).ask
         self._status.branch = git_branch(session.root)
@@ -89,16 +88,25 @@ class Chat:
 
     def show_session(self) -> None:
         """Draws again what was said, and what there is to know about how it was found."""
-        session = self.talk.session
-        replay(self.deck.screen, session.engine.history.messages)
-        for notice in session.notices:
-            self.face.say(notice, "warn")
+        replay(self.deck.screen, self.talk.session.engine.history.messages)
+        self._told = 0
+        self._show_notices()
+
+    def _show_notices(self) -> None:
+        """Says what the session has to say beside its events, each once."""
+        notices = self.talk.session.notices
+        while self._told < len(notices):
+            self._told += 1
+            self.face.say(notices[self._told - 1], "warn")
 
     def _refresh(self) -> None:
         session, view, status = self.talk.session, self.talk.view, self._status
         status.mode, status.model, status.name = session.permissions.mode, session.model.name, session.name
         status.used, status.window = view.used, view.window or session.model.window
         status.cost = session.usage.cost
+        status.sandbox = "" if session.permissions.confined else "no sandbox"
+        session.toolbox.ctx.ask = self._questions.answer  # a change of the model makes a new toolbox
+        self._show_notices()
         self.deck.screen.refresh()
 
     # -- sending ----------------------------------------------------------------------------------------------------

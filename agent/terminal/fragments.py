@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from prompt_toolkit.formatted_text import StyleAndTextTuples as Fragments
+
 from agent.terminal.clean import one_line
 
-Fragments = list[tuple[str, str]]
+__all__ = ["Fragments", "Rows", "cut", "joined", "row"]
+
 Rows = list[Fragments]
+
+
+def row(style: str, text: str) -> Fragments:
+    """A row of one style."""
+    return [(style, text)]
 
 
 def joined(rows: Rows) -> Fragments:
@@ -16,10 +24,10 @@ def joined(rows: Rows) -> Fragments:
     return out
 
 
-def cut(row: Fragments, width: int) -> Fragments:
+def cut(fragments: Fragments, width: int) -> Fragments:
     """The row, cut at so many characters."""
     out: Fragments = []
-    for style, text in row:
+    for style, text, *_ in fragments:
         if width <= 0:
             break
         out.append((style, text if len(text) <= width else one_line(text, width)))

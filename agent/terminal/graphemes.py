@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.utils import (
     _CHAR_SIZES_CACHE as _WIDTHS,  # pyright: ignore[reportPrivateUsage]  # the toolkit sums code points otherwise
@@ -45,7 +46,7 @@ class ClusterCells(Processor):
         fragments = transformation_input.fragments
         if all(f[1].isascii() for f in fragments):
             return Transformation(fragments)
-        out: list[tuple[str, str]] = []
+        out: StyleAndTextTuples = []
         starts: list[int] = []
         position = 0
         for style, text, *_ in fragments:

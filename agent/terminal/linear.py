@@ -112,9 +112,9 @@ class Linear:
             self._write("> ")
 
     async def _work(self, work: Any) -> None:
-        self._working = asyncio.ensure_future(work)
+        task = self._working = asyncio.ensure_future(work)
         try:
-            await self._working
+            await task
         finally:
             self._working = None
 

@@ -69,7 +69,8 @@ class Pager:
         total = len(self._wrap())
         at = f"{min(total, self._top + self._page)}/{total}"
         which = f" · {self._index + 1} of {len(self._texts)}, [ ] changes" if len(self._texts) > 1 else ""
-        words = f"{one_line(self._texts[self._index][0], max(8, self._screen.width - 60))} · {at}{which} · / searches · q leaves"
+        title = one_line(self._texts[self._index][0], max(8, self._screen.width - 60))
+        words = f"{title} · {at}{which} · / searches · q leaves"
         return [("class:dim", one_line(words, self._screen.width))]
 
     def _keys(self) -> KeyBindings:

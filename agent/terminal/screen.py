@@ -125,8 +125,12 @@ class Screen:
 
     async def run(self, ready: Callable[[], None]) -> int:
         """Runs until `leave`; returns its code. `ready` is called when the first frame is on the terminal."""
+
+        def soon() -> None:
+            asyncio.get_running_loop().call_soon(ready)
+
         try:
-            return await self.app.run_async(pre_run=lambda: asyncio.get_running_loop().call_soon(ready))
+            return await self.app.run_async(pre_run=soon)
         finally:
             self.output.release()
             self._write_queue()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agent.terminal.clean import one_line
-from agent.terminal.fragments import Fragments
+from agent.terminal.fragments import Fragments, row
 
 ROWS = 8
 """Suggestions that are seen at once."""
@@ -82,13 +82,9 @@ class Suggest:
         wide = min(max(len(i.label) for i in self.items), max(8, width - 12), 60)
         label = one_line(item.label, wide)
         note = one_line(item.note, max(0, width - wide - 5)) if width - wide > 16 else ""
-        row = [
-            (
-                "class:select" if here else "",
-                f"{'›' if here else ' '} {label:<{wide}}" if note else f"{'›' if here else ' '} {label}",
-            )
-        ]
-        return [*row, ("class:dim", f"  {note}")] if note else row
+        shown = f"{label:<{wide}}" if note else label
+        out = row("class:select" if here else "", f"{'›' if here else ' '} {shown}")
+        return [*out, ("class:dim", f"  {note}")] if note else out
 
     def _show(self, items: list[Suggestion]) -> None:
         self.items, self.index = items, 0

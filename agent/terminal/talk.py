@@ -12,7 +12,7 @@ from agent.session import Session
 from agent.terminal import blocks, outside, shell
 from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
-from agent.terminal.fragments import Fragments
+from agent.terminal.fragments import Fragments, row
 from agent.terminal.view import View
 from runtime.events import Event, Steered, TurnEnded
 from transcripts.records import Image, ToolCall, User
@@ -68,7 +68,7 @@ class Talk:
             await work
         except asyncio.CancelledError:
             self.view.note("Stopped.", "warn")
-        except Exception:
+        except Exception:  # noqa: BLE001  # shown whole, to the person
             self.view.note(f"A bug in refold. The session is kept.\n{traceback.format_exc()}", "error")
         finally:
             self.stopping = False
@@ -119,7 +119,7 @@ class Talk:
     def _waiting_rows(self, width: int) -> list[Fragments]:
         rows: list[Fragments] = []
         for lines, words in ((self._steered, "next step"), (self._queued, "after this")):
-            rows += [[("class:dim", f"  {one_line(f'{words}: {line}', width - 3)}")] for line in lines[-3:]]
+            rows += [row("class:dim", f"  {one_line(f'{words}: {line}', width - 3)}") for line in lines[-3:]]
         if rows:
             up = self.deck.screen.theme.sign("↑", "Up")
             rows.append([("class:dim", f"  {up} takes it back")])

@@ -11,6 +11,7 @@ from agent.evidence import Evidence
 from agent.terminal import blocks
 from agent.terminal.activity import Activity, Running
 from agent.terminal.clean import one_line, plain
+from agent.terminal.fragments import Rows
 from agent.terminal.numbers import seconds
 from agent.terminal.region import Live
 from agent.terminal.screen import WIDEST, Screen
@@ -184,7 +185,7 @@ class View:
         paper, rows = self._screen.paper, self._screen.rows // 2
         block = tail_of(block, rows, rows * self._screen.width)
         lines = blocks.block_lines(block, paper, min(self._screen.width, WIDEST))[-self._screen.rows :]
-        gap = [] if block.glued else [[("", "")]]
+        gap: Rows = [] if block.glued else [[("", "")]]
         self._live.tail = [*gap, *(paper.fragments([line]) for line in lines)]
 
     def _finish_text(self) -> None:

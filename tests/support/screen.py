@@ -80,7 +80,7 @@ class Terminal:
         """Waits until nothing on the screen matches any more."""
         self._until(lambda: not re.search(pattern, self.text(), re.M) or None, f"still {pattern!r}", seconds)
 
-    def _until(self, look, problem: str, seconds: float):  # noqa: ANN001, ANN202
+    def _until(self, look, problem: str, seconds: float):
         end = time.monotonic() + seconds
         while True:
             alive = self.read()
@@ -124,10 +124,10 @@ class Terminal:
         while self.read() and time.monotonic() < end:
             pass
         self.process.wait()
-        return self.process.exitstatus if self.process.exitstatus is not None else -self.process.signalstatus
+        return self.process.exitstatus if self.process.exitstatus is not None else -(self.process.signalstatus or 0)
 
     def close(self) -> None:
         """Ends the program and everything it started."""
-        if self.process.isalive():
+        if self.process.pid and self.process.isalive():
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.close(force=True)

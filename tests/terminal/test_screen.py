@@ -137,7 +137,7 @@ def test_twenty_columns_are_enough(chat: Chat) -> None:
     assert "Traceback" not in terminal.scrollback()
 
 
-def test_a_dumb_terminal_gets_lines_and_no_codes(home: Path, work: Path, words) -> None:  # noqa: ANN001
+def test_a_dumb_terminal_gets_lines_and_no_codes(home: Path, work: Path, words) -> None:
     answers = [{"calls": [{"name": "bash", "arguments": {"command": "echo ok-$((1+1))"}}]}, {"text": "All *done*."}]
     env = environment(home, TERM="dumb", NO_COLOR="1")
     with Terminal(words(answers), env=env, cwd=work, rows=40) as terminal:
@@ -178,7 +178,7 @@ def test_a_resumed_conversation_is_drawn_again_without_what_refold_said(chat: Ch
 
 
 @pytest.fixture
-def shell(home: Path, work: Path):  # noqa: ANN201
+def shell(home: Path, work: Path):
     """An interactive shell on a terminal, for what happens between it and the chat."""
     env = environment(home, PS1="$ ", HISTFILE="/dev/null")
     with Terminal(["/bin/bash", "--norc", "--noprofile", "-i"], env=env, cwd=work) as terminal:
@@ -190,7 +190,7 @@ def line_of(words: list[str]) -> str:
     return " ".join(words)
 
 
-def test_the_terminal_is_as_before_after_two_ctrl_c(shell: Terminal, words) -> None:  # noqa: ANN001
+def test_the_terminal_is_as_before_after_two_ctrl_c(shell: Terminal, words) -> None:
     shell.type("stty -a > before\r")
     shell.type(f"{line_of(words([]))}; stty -a > after\r")
     shell.wait("of 128k")
@@ -203,7 +203,7 @@ def test_the_terminal_is_as_before_after_two_ctrl_c(shell: Terminal, words) -> N
     assert b"\x1b[?2004l" in shell.raw
 
 
-def test_suspend_and_come_back(shell: Terminal, words) -> None:  # noqa: ANN001
+def test_suspend_and_come_back(shell: Terminal, words) -> None:
     shell.type(f"{line_of(words([{'text': 'still here'}]))}\r")
     shell.wait("of 128k")
     shell.type("dra")
@@ -219,7 +219,7 @@ def test_suspend_and_come_back(shell: Terminal, words) -> None:  # noqa: ANN001
     shell.wait("still here")
 
 
-def test_a_kill_leaves_no_raw_mode(shell: Terminal, words) -> None:  # noqa: ANN001
+def test_a_kill_leaves_no_raw_mode(shell: Terminal, words) -> None:
     shell.type(f"{line_of(words([]))}\r")
     shell.wait("of 128k")
     child = subprocess.run(["pgrep", "-P", str(shell.process.pid)], capture_output=True, text=True).stdout.split()[0]
@@ -229,7 +229,7 @@ def test_a_kill_leaves_no_raw_mode(shell: Terminal, words) -> None:  # noqa: ANN
     shell.wait("^ icanon")
 
 
-def test_no_terminal_means_plain_text(home: Path, work: Path, words) -> None:  # noqa: ANN001
+def test_no_terminal_means_plain_text(home: Path, work: Path, words) -> None:
     ran = subprocess.run(
         [*words([{"text": "Hello **you**."}]), "-p", "hi"],
         cwd=work, env=environment(home), capture_output=True, stdin=subprocess.DEVNULL, timeout=30,
