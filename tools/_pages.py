@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 from tools._text import BOMS, plain
 
@@ -52,18 +53,12 @@ def page_of_text(text: str, offset: int, limit: int, share: int) -> Page:
 
 def page_of_file(path: Path, offset: int, limit: int, share: int) -> tuple[Page, str]:
     """The same of a file of any size, and the SHA-256 of its bytes; holds one page and one chunk at a time."""
-    sha = hashlib.sha256()
-    tail: deque[str] = deque(maxlen=min(limit, -offset) if offset < 0 else 0)
-    wanted: list[str] = []
-    total = 0
-    for total, line in _lines_of(path, sha):
-        if offset < 0:
-            if len(tail) < -offset or tail.maxlen:
-                tail.append(line)
-        elif max(1, offset) <= total < max(1, offset) + limit:
-            wanted.append(line)
-    first = _first(offset, total)
-    return _fit(Page(tuple(tail or wanted), first, total), share, False), sha.hexdigest()
+    with open(path, "rb") as f:
+        shape = _shape(f.read(8192))
+        sha, total = _survey(f, shape)
+        first = _first(offset, total)
+        lines = tuple(itertools.islice(_lines_from(f, shape, first), max(1, limit)))
+    return _fit(Page(lines, first, total), share, False), sha
 
 
 def _first(offset: int, total: int) -> int:
@@ -91,32 +86,53 @@ def _fit(page: Page, share: int, from_end: bool) -> Page:
     return replace(page, lines=page.lines[:kept])
 
 
-def _lines_of(path: Path, sha: hashlib._Hash) -> Iterator[tuple[int, str]]:
-    """Numbered lines, each cut to MAX_COLUMNS as soon as it is read."""
-    with open(path, "rb") as f:
-        encoding, newline, skip = _encoding(f.read(8192))
-        f.seek(0)
-        number, rest, dropped = 1, b"", 0
-        keep = MAX_COLUMNS * 4
-        while chunk := f.read(_CHUNK):
-            sha.update(chunk)
-            pieces = (rest + chunk[skip:]).split(newline)
-            skip, rest = 0, pieces.pop()
-            for piece in pieces:
-                yield number, _decoded(piece, encoding, dropped)
-                number, dropped = number + 1, 0
-            if len(rest) > 2 * keep:
-                dropped += len(rest) - keep
-                rest = rest[:keep]
-        if rest:
-            yield number, _decoded(rest, encoding, dropped)
+class _Shape(NamedTuple):
+    """How lines end in a file's bytes."""
+
+    encoding: str
+    newline: bytes
+    skip: int
 
 
-def _encoding(start: bytes) -> tuple[str, bytes, int]:
+def _shape(start: bytes) -> _Shape:
     for bom, encoding in BOMS:
         if start.startswith(bom):
-            return encoding, "\n".encode(encoding), len(bom)
-    return "utf-8", b"\n", 0
+            return _Shape(encoding, "\n".encode(encoding), len(bom))
+    return _Shape("utf-8", b"\n", 0)
+
+
+def _survey(f: BinaryIO, shape: _Shape) -> tuple[str, int]:
+    """The SHA-256 and the number of lines."""
+    sha, ends, last = hashlib.sha256(), 0, b""
+    f.seek(0)
+    while chunk := f.read(_CHUNK):
+        sha.update(chunk)
+        ends += chunk.count(shape.newline)
+        last = chunk[-len(shape.newline) :]
+    return sha.hexdigest(), ends + (last != shape.newline)
+
+
+def _lines_from(f: BinaryIO, shape: _Shape, first: int) -> Iterator[str]:
+    """The lines from number `first` on, each cut to MAX_COLUMNS as soon as it is read."""
+    f.seek(shape.skip)
+    number, rest, dropped = 1, b"", 0
+    keep = MAX_COLUMNS * 4
+    while chunk := f.read(_CHUNK):
+        ends = chunk.count(shape.newline)
+        if number + ends < first:
+            number, rest, dropped = number + ends, b"", 0
+            continue
+        pieces = (rest + chunk).split(shape.newline)
+        rest = pieces.pop()
+        for piece in pieces:
+            if number >= first:
+                yield _decoded(piece, shape.encoding, dropped)
+            number, dropped = number + 1, 0
+        if len(rest) > 2 * keep:
+            dropped += len(rest) - keep
+            rest = rest[:keep]
+    if rest and number >= first:
+        yield _decoded(rest, shape.encoding, dropped)
 
 
 def _decoded(line: bytes, encoding: str, dropped: int) -> str:
