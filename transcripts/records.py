@@ -152,6 +152,8 @@ class Request(Record):
     """With `words`: how many messages of the view stand before them."""
     params: Mapping[str, Any] = field(default_factory=dict)
     """Request parameters of this call alone: max_tokens, tool_choice ..."""
+    window: int = 0
+    """Tokens of the window it was made for; 0 in logs of older versions."""
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ class ContextEngine:
                 self._learn(entry.record)
 
     def take(self, entry: Entry) -> None:
-        """Lets a record that is in the log count; for `append`, and for whoever reads a log again from its beginning."""
+        """Lets a record that is in the log count; for `append`, and for whoever reads a log again from the start."""
         self._file(entry)
         if entry.kind in _FOLDS:
             self._reset_view()
@@ -216,7 +216,7 @@ class ContextEngine:
         return self.append(
             Request(
                 view.sha, self._system_id, self._tools_id, model, view.estimate, purpose, len(view.messages), units,
-                view.checkpoint, words, head, dict(view.params),
+                view.checkpoint, words, head, dict(view.params), self.window,
             )
         )  # fmt: skip
 
