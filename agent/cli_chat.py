@@ -34,7 +34,7 @@ def chat(values: Values) -> int:
 def _chat(values: Values) -> int:
     settings, cwd = open_settings(values)
     choose = values["resume"] == "?"
-    if os.environ.get("TERM", "dumb") in ("", "dumb"):
+    if settings.screen_reader or os.environ.get("TERM", "dumb") in ("", "dumb"):
         return _in_lines({**values, "resume": ""} if choose else values, settings, cwd)
     app = importlib.import_module("agent.terminal.app")
     return app.chat(

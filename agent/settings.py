@@ -76,6 +76,10 @@ class Settings:
     permission_mode: str = setting("", "plan, ask, edits, auto or yolo; unset: auto in a sandbox, else ask")
     effort: str = setting("", "reasoning effort, for models that have one: low, medium, high")
     theme: str = setting("", "colours of the chat: dark, light, ansi")
+    colors: str = setting("", "colours of your own: ROLE=STYLE, with commas, such as accent=#ff8800,add=bold green")
+    editing: str = setting("emacs", "keys of the chat's input: emacs or vi")
+    notify: bool = setting(True, "ring the bell when a long turn ends or a question waits")
+    screen_reader: bool = setting(False, "a chat in plain lines, without colours and without anything that moves")
     home: Path = setting(Path("~/.refold"), "folder of sessions, cache and the person's own configuration")
     system_prompt: str = ""
     append_system_prompt: str = ""

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
-from agent.settings import Settings
+from agent.settings import Settings, SettingsError
 from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
 from agent.terminal.keys import bindings, know_more_keys
-from agent.terminal.theme import Theme, choose_theme
+from agent.terminal.theme import Theme, choose_theme, read_colors
 from agent.version import VERSION
 
 BEHIND = "agent.terminal.chat"
@@ -61,8 +61,10 @@ class _Evening:
         self._start = start
         self._settings = start.settings
         self._env = dict(os.environ)
-        self._theme = choose_theme(start.settings.theme, {}, self._env, sys.stdout.encoding or "ascii")
-        self._deck = Deck(self._theme, self._env, home=start.settings.home, cwd=start.cwd)
+        self._theme = _theme(start.settings, self._env)
+        vi = start.settings.editing == "vi"
+        self._deck = Deck(self._theme, self._env, home=start.settings.home, cwd=start.cwd, vi=vi)
+        self._deck.screen.rings = start.settings.notify
         self._chat: Any = None
         self._failure: Exception | None = None
 
@@ -138,6 +140,16 @@ class _Evening:
             with contextlib.suppress(OSError):
                 sys.stdout.write(f"Go on with: refold --resume {session.name or session.id}\n")
                 sys.stdout.flush()
+
+
+def _theme(settings: Settings, env: Mapping[str, str]) -> Theme:
+    """The theme that is set. Raises SettingsError."""
+    try:
+        own = read_colors(settings.colors)
+        return choose_theme(settings.theme, own, env, sys.stdout.encoding or "ascii")
+    except ValueError as error:
+        name = "theme" if str(error).startswith("theme") else "colors"
+        raise SettingsError(f"{error} ({settings.source(name)})") from None
 
 
 def greeting(cwd: Path, theme: Theme, width: int) -> str:

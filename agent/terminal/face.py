@@ -13,7 +13,7 @@ from agent.terminal import outside
 from agent.terminal.dialogs import Option, Picker
 from agent.terminal.printing import Printing
 from agent.terminal.talk import Talk
-from agent.terminal.theme import choose_theme
+from agent.terminal.theme import choose_theme, read_colors
 from runtime.events import Event
 
 
@@ -87,7 +87,9 @@ class ChatFace(Printing):
 
     def set_theme(self, name: str) -> None:
         theme = self._deck.screen.theme
-        self._deck.screen.set_theme(choose_theme(name, {}, self._env, "utf-8" if theme.unicode else "ascii"))
+        self._deck.screen.set_theme(
+            choose_theme(name, read_colors(self._settings.colors), self._env, "utf-8" if theme.unicode else "ascii")
+        )
 
     def quit(self) -> None:
         self._leave()

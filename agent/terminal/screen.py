@@ -73,6 +73,7 @@ class Screen:
         self.level = color_level(env)
         self.output = InlineOutput(sys.stdout, env.get("TERM", ""), color_depth(self.level, theme.color))
         self._vi = vi
+        self.rings = True
         self._queue: list[str] = []
         self._blank = True
         self._short = False
@@ -221,7 +222,9 @@ class Screen:
             self.output.flush()
 
     def notify(self, words: str) -> None:
-        """A bell, and a notification where the terminal is known to show them."""
+        """A bell, and a notification where the terminal is known to show them; neither where `rings` is False."""
+        if not self.rings:
+            return
         program = self._env.get("TERM_PROGRAM", "")
         if program in ("iTerm.app", "WezTerm", "ghostty") or self._env.get("KITTY_WINDOW_ID"):
             self.output.write_raw(f"\x1b]9;{one_line(words, 120)}\x07")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -61,15 +62,33 @@ class Theme:
         return {**rules, "bottom-toolbar": "noreverse", "selected": "reverse"}
 
 
+_STYLE = re.compile(
+    r"((bold|italic|underline|dim|reverse|strike|on|none|default|#[0-9a-fA-F]{6}"
+    r"|(bright_)?(black|red|green|yellow|blue|magenta|cyan|white))( |$))+"
+)
+
+
+def read_colors(words: str) -> dict[str, str]:
+    """ROLE=STYLE pairs with commas, as the setting `colors` has them. Raises ValueError."""
+    out: dict[str, str] = {}
+    for pair in filter(None, (p.strip() for p in words.split(","))):
+        role, equals, style = (part.strip() for part in pair.partition("="))
+        if role not in ROLES or not equals:
+            raise ValueError(f"colors takes ROLE=STYLE, not {pair!r}; the roles are {', '.join(ROLES)}")
+        if not _STYLE.fullmatch(style):
+            raise ValueError(
+                f"{style!r} is no style: words such as bold, italic, cyan, bright_black, #ff8800, on #202020"
+            )
+        out[role] = style
+    return out
+
+
 def choose_theme(name: str, own: Mapping[str, str], env: Mapping[str, str], encoding: str) -> Theme:
     """The theme by name; "" looks at COLORFGBG (which some terminals set) and else takes the terminal's own colours.
-    `own` colours by role come on top. Raises ValueError for a name or a role that does not exist."""
+    `own` colours by role come on top. Raises ValueError for a name that does not exist."""
     chosen = name or _by_background(env)
     if chosen not in THEMES:
         raise ValueError(f"theme must be one of {', '.join(THEMES)}, not {name!r}")
-    wrong = [role for role in own if role not in ROLES]
-    if wrong:
-        raise ValueError(f"there is no colour {wrong[0]!r}; the colours are {', '.join(ROLES)}")
     fits = encoding.lower().replace("-", "") in ("utf8", "utf16", "utf32", "gb18030")
     return Theme(chosen, {**THEMES[chosen], **own}, color="NO_COLOR" not in env or env["NO_COLOR"] == "", unicode=fits)
 
