@@ -64,6 +64,7 @@ class Job:
     announced: bool = False
     keep: bool = False
     overflowed: bool = False
+    confined: bool = False
 
     @property
     def exit_code(self) -> int | None:
@@ -115,23 +116,32 @@ def start(ctx: ToolContext, command: str, cwd: Path) -> Job:
     output = jobs.folder / f"{jobs.last}.txt"
     mark = f"{jobs.mark}-{jobs.last}"
     read_end, write_end = os.pipe()
+    bare = _argv(ctx, command, write_end)
+    argv = bare
     try:
-        process = _spawn(ctx, command, cwd, output, write_end, mark)
-    except OSError as error:
+        argv = ctx.wrap(bare, cwd) if ctx.wrap else bare
+        process = _spawn(ctx, argv, cwd, output, write_end, mark)
+    except BaseException as error:
         os.close(read_end)
+        if not isinstance(error, OSError):
+            raise
         raise ToolFailure(f"The command could not be started: {error.strerror or error}.") from None
     finally:
         os.close(write_end)
     os.set_blocking(read_end, False)
-    return Job(jobs.last, command, process, output, read_end, mark, time.monotonic())
+    confined = argv != bare
+    return Job(jobs.last, command, process, output, read_end, mark, time.monotonic(), confined=confined)
 
 
-def _spawn(ctx: ToolContext, command: str, cwd: Path, output: Path, pipe: int, mark: str) -> subprocess.Popen[bytes]:
+def _argv(ctx: ToolContext, command: str, pipe: int) -> list[str]:
+    """The shell that runs a command and then says in `pipe` where it ended. The command is an argument of its own, so
+    that its lines keep their numbers in error messages."""
     shell = shutil.which("bash", path=ctx.env.get("PATH")) or "/bin/sh"
     where = f'trap "{{ pwd >&{pipe}; }} 2>/dev/null" EXIT; eval "$1" {pipe}>&-'
-    argv = [shell, "-c", where, "bash", command]
-    if ctx.wrap:
-        argv = ctx.wrap(argv, cwd)
+    return [shell, "-c", where, "bash", command]
+
+
+def _spawn(ctx: ToolContext, argv: list[str], cwd: Path, output: Path, pipe: int, mark: str) -> subprocess.Popen[bytes]:
     handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         return subprocess.Popen(

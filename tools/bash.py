@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,6 +34,7 @@ async def bash(
     command: Annotated[str, "Command line"],
     timeout: Annotated[int, "Seconds; a longer command goes on in the background"] = 120,
     background: Annotated[bool, "Return at once; see jobs"] = False,
+    outside: Annotated[bool, "Ask the person to let it run outside of the sandbox"] = False,
 ) -> ToolOutput:
     """Runs a command with bash. The working directory is kept between calls. There is no input and no terminal."""
     if not command.strip():
@@ -80,12 +82,28 @@ def _finished(ctx: ToolContext, job: Job, note: str) -> ToolOutput:
     running = settle(ctx, job)
     if running:
         tail.append(f"[it left processes running: job {job.id}; jobs can read and stop it]")
+    if code and job.confined and _REFUSED.search(_end_of(job)):
+        tail.append("[it ran in the sandbox; outside=true asks the person to let it run outside]")
     if moved:
         tail.append(f"[cwd: {ctx.cwd}]")
     out = _result(ctx, job, "\n".join([*tail, *ended_jobs(ctx)]), ok=code == 0 and not job.overflowed, note=note)
     if not running and "output" not in out.meta:
         _drop(ctx, job)
     return out
+
+
+_REFUSED = re.compile(
+    r"read-only file system|permission denied|operation not permitted|network is unreachable|could not resolve host"
+    r"|name resolution|name or service not known|getaddrinfo|connection refused",
+    re.IGNORECASE,
+)
+"""What programs say when the sandbox stops them."""
+
+
+def _end_of(job: Job) -> str:
+    with open(job.output, "rb") as f:
+        f.seek(max(0, job.size() - 4000))
+        return f.read(4000).decode("utf-8", "replace")
 
 
 def _follow(ctx: ToolContext, job: Job) -> bool:

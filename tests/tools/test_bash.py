@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.processes import gone, running
 from tools._jobs import jobs_of
+from tools.base import ToolFailure
 from tools.bash import close_jobs
 
 
@@ -198,6 +199,26 @@ def test_the_sandbox_gets_the_command_line(ws):
     assert ws.call("bash", command="echo $WRAPPED").text == str(ws.root)
 
 
+def test_what_the_sandbox_stopped_says_how_to_ask(ws):
+    assert "outside=true" not in ws.call("bash", command="echo Read-only file system; false").text
+    ws.ctx.wrap = lambda argv, cwd: ["env", "A=b", *argv]
+    hint = "[it ran in the sandbox; outside=true asks the person to let it run outside]"
+    said = ws.call("bash", command="echo 'touch: x: Read-only file system'; false").text
+    assert said == f"touch: x: Read-only file system\n[exit code 1]\n{hint}"
+    assert "outside=true" not in ws.call("bash", command="echo 'Read-only file system'").text
+    assert "outside=true" not in ws.call("bash", command="echo other; false").text
+
+
+def test_a_sandbox_that_refuses(ws):
+    def refuse(argv, cwd):
+        raise ToolFailure("Not run: there is no sandbox.")
+
+    ws.ctx.wrap = refuse
+    before = len(os.listdir("/proc/self/fd"))
+    assert ws.call("bash", command="echo x").text == "Not run: there is no sandbox."
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_a_character_that_comes_in_two_pieces(ws):
     out = ws.call("bash", command="printf '\\360\\237'; sleep 0.3; printf '\\217\\267\\n'")
     assert out.text == "🏷" and "".join(ws.live) == "🏷\n"
@@ -256,6 +277,7 @@ PROBE = """
 import asyncio, resource, sys
 from pathlib import Path
 from tools.base import Toolbox, ToolContext, load_tools
+from tools.base import ToolFailure
 from tools.bash import close_jobs
 async def main():
     ctx = ToolContext(Path(sys.argv[1]), Path(sys.argv[1]))

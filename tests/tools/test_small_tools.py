@@ -71,7 +71,7 @@ def test_names_that_other_programs_use_are_understood(ws, name, args, path_key):
 
 def test_a_wrong_argument_is_named(ws):
     assert ws.call("read", path="f", lines=3).text == "read: unknown argument lines. It takes: path, offset, limit."
-    assert ws.call("bash").text == "bash: missing command. It takes: command, timeout, background."
+    assert ws.call("bash").text == "bash: missing command. It takes: command, timeout, background, outside."
     assert ws.call("nothing").text.startswith("There is no tool 'nothing'. The tools are: apply_patch, ask_user, ")
 
 
