@@ -132,17 +132,32 @@ COMMANDS = (
     ),
     Command(
         "sessions",
-        "List the sessions of this folder, or show or remove one",
+        "The sessions of this folder: list, show, check, export, import, copy, rename or remove them",
         "agent.cli_sessions:sessions",
         (
             CD,
             Option(("--all", "-a"), "Those of all folders", bool),
             Option(("--json",), "As JSON lines", bool),
+            Option(("--format",), "What export writes", values=("md", "html", "json", "atif")),
+            Option(("--output", "-o"), "Where export writes to; without it, to standard output", metavar="FILE"),
+            Option(("--at",), "The number of the record that a fork goes up to", int, "N"),
         ),
         (
-            Argument("action", "list (default), show, path or rm"),
-            Argument("ref", "Which one: an id or its beginning, a name, latest"),
+            Argument("action", "list (default), show, path, verify, export, import, fork, rename or rm"),
+            Argument("ref", "Which one: an id or its beginning, a name, latest; for import a file"),
+            Argument("name", "The new name, for rename"),
         ),
+    ),
+    Command(
+        "replay",
+        "The requests of a session, built again from its log: list them, print one, or compare all",
+        "agent.cli_replay:replay",
+        (
+            CD,
+            Option(("--step",), "Print request number N as it was sent", int, "N"),
+            Option(("--verify",), "Compare all with what was sent; exit code 5 where one differs", bool),
+        ),
+        (Argument("session", "Which one: an id or its beginning, a name, latest"),),
     ),
     Command(
         "batch",

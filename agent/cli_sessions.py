@@ -1,56 +1,64 @@
-"""`refold sessions`: the sessions that are kept, and what is in them."""
+"""`refold sessions`: the sessions that are kept, what is in them, and what can be done with them as files."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
+import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from agent import check_session, export
+from agent import sessions as files
 from agent.cli_common import told
 from agent.exits import Exit, Stop
 from agent.settings import Settings
-from transcripts.catalog import NotFound, SessionInfo, describe, find_session, list_sessions
-from transcripts.log import LogHeld, TranscriptLog
-from transcripts.records import Assistant, Checkpoint, ToolResult, User
+from transcripts.catalog import NotFound, SessionInfo, find_session, list_sessions
+from transcripts.log import LogHeld, LogWriteError, TranscriptLog, VersionError
+from transcripts.records import Assistant, Checkpoint, Gap, Rewind, ToolResult, User, clean
 
-ACTIONS = ("list", "show", "path", "rm")
+Values = dict[str, Any]
 
 
-def sessions(values: dict[str, Any]) -> int:
-    """Lists, shows, finds or removes sessions."""
+def sessions(values: Values) -> int:
+    """Does to sessions what the words ask for."""
     return told(lambda: _sessions(values))
 
 
-def _sessions(values: dict[str, Any]) -> None:
+def _sessions(values: Values) -> int:
     cwd = Path(values["cd"] or ".").expanduser().resolve()
     home = Settings.load({}, os.environ, cwd).home
     action, ref = values["action"] or "list", values["ref"]
     if action not in ACTIONS:
         action, ref = "show", action
-    if action == "list":
-        _list(list_sessions(home, None if values["all"] else cwd), values["json"], values["all"])
-        return
     try:
-        path = find_session(home, cwd, ref)
-    except NotFound as error:
+        return ACTIONS[action](home, cwd, ref, values) or 0
+    except (NotFound, LogHeld, VersionError, ValueError) as error:
         raise Stop(Exit.USAGE, str(error)) from None
-    {"show": _show, "path": lambda p: print(p), "rm": _remove}[action](path)
+    except (OSError, LogWriteError) as error:
+        raise Stop(Exit.FAILED, str(error)) from None
 
 
-def _list(found: list[SessionInfo], as_json: bool, everywhere: bool) -> None:
-    if as_json:
+def _list(home: Path, cwd: Path, ref: str, values: Values) -> None:
+    found = list_sessions(home, None if values["all"] else cwd)
+    if values["json"]:
         for info in found:
             print(json.dumps({**info.__dict__, "path": str(info.path)}, ensure_ascii=False))
         return
     if not found:
-        print("No session yet." if everywhere else "No session of this folder yet (--all shows those of others).")
+        print("No session yet." if values["all"] else "No session of this folder yet (--all shows those of others).")
     for info in found:
-        words = info.name or info.first[:60] or "(nothing was said)"
-        where = f"  {info.cwd}" if everywhere else ""
-        print(f"{info.id}  {age(info.updated):>8}  {info.size / 1024:>7.0f} KB  {info.model[:28]:<28}  {words}{where}")
+        print(_row(info, values["all"]))
+
+
+def _row(info: SessionInfo, everywhere: bool) -> str:
+    words = clean(info.name or info.first[:60] or "(nothing was said)")
+    trouble = f"  [{info.problem}]" if info.problem else ""
+    where = f"  {info.cwd}" if everywhere else ""
+    size = f"{info.size / 1024:>7.0f} KB"
+    return f"{info.id}  {age(info.updated):>10}  {size}  {info.model[:28]:<28}  {words}{trouble}{where}"
 
 
 def age(stamp: str) -> str:
@@ -62,18 +70,20 @@ def age(stamp: str) -> str:
     return "just now"
 
 
-def _show(path: Path) -> None:
+def _show(home: Path, cwd: Path, ref: str, values: Values) -> None:
     """The conversation as text, with the sequence number of each record."""
-    log = TranscriptLog.open(path, readonly=True)
+    log = TranscriptLog.open(find_session(home, cwd, ref), readonly=True)
     try:
+        for problem in log.problems:
+            print(f"refold: {problem}", file=sys.stderr)
         for entry in log.entries:
-            if line := _shown(entry.kind, entry.record):
-                print(f"#{entry.seq} {line}")
+            if line := _shown(entry.record):
+                print(f"#{entry.seq} {clean(line)}")
     finally:
         log.close()
 
 
-def _shown(kind: str, record: Any) -> str:
+def _shown(record: Any) -> str:
     match record:
         case User():
             return f"{'you' if record.source == 'typed' else record.source}: {record.text}"
@@ -85,16 +95,85 @@ def _shown(kind: str, record: Any) -> str:
             return f"  {record.name} {record.status}: {first}"
         case Checkpoint():
             return f"~ folded ({', '.join(record.strategies)}): {record.tokens_before} -> {record.tokens_after} tokens"
+        case Rewind():
+            return f"~ went back to #{record.to}"
+        case Gap():
+            return f"~ lost: {f'records {record.first} to {record.last}' if record.first else f'{record.bytes} bytes'}"
     return ""
 
 
-def _remove(path: Path) -> None:
+def _path(home: Path, cwd: Path, ref: str, values: Values) -> None:
+    print(find_session(home, cwd, ref))
+
+
+def _verify(home: Path, cwd: Path, ref: str, values: Values) -> int:
+    """Whether every record can be read and every request comes out as it was sent."""
+    paths = [s.path for s in list_sessions(home)] if values["all"] else [find_session(home, cwd, ref)]
+    found = [check_session.check(path) for path in paths]
+    for one in found:
+        print(json.dumps(one.as_json(), ensure_ascii=False) if values["json"] else one.words())
+    return int(Exit.OK if all(one.good for one in found) else Exit.CHECK)
+
+
+def _export(home: Path, cwd: Path, ref: str, values: Values) -> None:
+    form = values["format"] or _form_of(values["output"])
+    text = export.export(find_session(home, cwd, ref), form)
+    if not values["output"] or values["output"] == "-":
+        sys.stdout.write(text)
+        return
+    Path(values["output"]).expanduser().write_text(text, encoding="utf-8", newline="\n")
+    print(f"Written: {values['output']}")
+
+
+def _form_of(output: str | None) -> str:
+    """The format that a file's name asks for; Markdown where it says nothing."""
+    ending = Path(output).suffix.lstrip(".") if output else ""
+    return ending if ending in export.FORMATS else "md"
+
+
+def _import(home: Path, cwd: Path, ref: str, values: Values) -> None:
+    if not ref:
+        raise Stop(Exit.USAGE, "which file? refold sessions import FILE")
+    path = export.read(home, cwd, Path(ref).expanduser())
+    print(f"{files.id_of(path)}  {path}")
+
+
+def _fork(home: Path, cwd: Path, ref: str, values: Values) -> None:
+    """A copy, up to a record where `--at` names one."""
+    log, ident = files.fork(home, cwd, find_session(home, cwd, ref), values["at"] or 0)
+    log.close()
+    print(f"{ident}  {log.path}")
+
+
+def _rename(home: Path, cwd: Path, ref: str, values: Values) -> None:
+    name = values["name"] or ""
+    if not ref or not name.strip():
+        raise Stop(Exit.USAGE, "refold sessions rename REF NAME")
+    path = find_session(home, cwd, ref)
+    other = next((s for s in list_sessions(home) if s.name == name and s.path != path), None)
+    if other is not None:
+        raise Stop(Exit.USAGE, f"the session {other.id} has the name {name!r} already")
+    files.rename(path, name)
+    print(f"Renamed: {name}")
+
+
+def _remove(home: Path, cwd: Path, ref: str, values: Values) -> None:
     """Removes a session that nobody holds, with its blobs and what was set aside beside it."""
-    info = describe(path)
-    try:
-        TranscriptLog.open(path).close()
-    except LogHeld as error:
-        raise Stop(Exit.USAGE, f"{error}; it is not removed") from None
-    for beside in path.parent.glob(path.stem + ".*"):
-        shutil.rmtree(beside) if beside.is_dir() else beside.unlink()
-    print(f"Removed {info.id if info else path.stem}: {path}")
+    if not ref:
+        raise Stop(Exit.USAGE, "which one? refold sessions rm REF")
+    path = find_session(home, cwd, ref)
+    files.remove(path)
+    print(f"Removed {files.id_of(path)}: {path}")
+
+
+ACTIONS: dict[str, Callable[[Path, Path, str, Values], int | None]] = {
+    "list": _list,
+    "show": _show,
+    "path": _path,
+    "verify": _verify,
+    "export": _export,
+    "import": _import,
+    "fork": _fork,
+    "rename": _rename,
+    "rm": _remove,
+}

@@ -1,0 +1,69 @@
+"""`refold replay`: the requests of a session, built again from its log."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from agent.cli_common import told
+from agent.exits import Exit, Stop
+from agent.replay import Rebuilt, rebuild, verify
+from agent.settings import Settings
+from transcripts.catalog import NotFound, find_session
+from transcripts.log import TranscriptLog, VersionError
+
+
+def replay(values: dict[str, Any]) -> int:
+    """Lists the requests of a session, prints one, or compares all with what was sent."""
+    return told(lambda: _replay(values))
+
+
+def _replay(values: dict[str, Any]) -> int:
+    cwd = Path(values["cd"] or ".").expanduser().resolve()
+    home = Settings.load({}, os.environ, cwd).home
+    try:
+        log = TranscriptLog.open(find_session(home, cwd, values["session"]), readonly=True)
+    except (NotFound, VersionError, OSError) as error:
+        raise Stop(Exit.USAGE, str(error)) from None
+    try:
+        if values["verify"]:
+            return _verify(log)
+        return _step(log, values["step"]) if values["step"] is not None else _list(log)
+    finally:
+        log.close()
+
+
+def _verify(log: TranscriptLog) -> int:
+    found = verify(log)
+    print(f"{found.same:,} of {found.requests:,} requests come out as they were sent")
+    if not found.differences:
+        return int(Exit.OK)
+    print(f"first difference: {found.differences[0]}")
+    return int(Exit.CHECK)
+
+
+def _step(log: TranscriptLog, number: int) -> int:
+    last = 0
+    for one in rebuild(log):
+        last = one.number
+        if one.number == number:
+            print(json.dumps(one.body, indent=1))
+            if one.problem:
+                raise Stop(Exit.CHECK, f"this is not what was sent: {one.problem}")
+            return int(Exit.OK)
+    raise Stop(Exit.USAGE, f"there is no request {number}; this session made {last}")
+
+
+def _list(log: TranscriptLog) -> int:
+    for one in rebuild(log):
+        print(_row(one))
+    return int(Exit.OK)
+
+
+def _row(one: Rebuilt) -> str:
+    request = one.request
+    state = f"DIFFERS: {one.problem}" if one.problem else "as sent"
+    size = f"{request.messages:>5} messages  {request.estimate:>9,} tokens"
+    return f"{one.number:>5}  #{one.entry.seq:<6} {one.entry.at[:19]}  {request.purpose:<8} {size}  {state}"
