@@ -29,6 +29,8 @@ class Gate(Protocol):
     @property
     def folders(self) -> tuple[str, ...]: ...
     @property
+    def temporary(self) -> tuple[str, ...]: ...
+    @property
     def rules(self) -> Iterable[Rule]: ...
     @property
     def confined(self) -> bool: ...
@@ -101,7 +103,8 @@ def _ask(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:
         return Judgement("allow", "it only reads", sandbox="read-only" if gate.confined else "off")
     gaps = _gaps(gate, analysis, cwd)
     if gaps:
-        return _missing(gaps, analysis)
+        # A line that only reads is asked about for what it reads.
+        return _missing(gaps if analysis.why_not_safe else unread, analysis)
     return Judgement("allow", "your rules allow every part of it", _used(gate, analysis), sandbox="off")
 
 
@@ -268,7 +271,7 @@ def _recoverable(gate: Gate, part: Part, cwd: str) -> bool:
     if None in part.folders:
         return False
     paths = [places.real(os.path.join(f, t.text)) for f in _folders(part, cwd) for t in targets]
-    bases = [*gate.folders, *places.temporary_folders()]
+    bases = [*gate.folders, *gate.temporary]
     inside = all(any(p != b and places.within(p, b) for b in bases) for p in paths)
     return inside and not any(places.within(gate.root, p) or "/.git" in p + "/" for p in paths)
 
@@ -280,6 +283,7 @@ class _RulesAlone:
     confined: bool = False
     root: str = "/"
     folders: tuple[str, ...] = ("/",)
+    temporary: tuple[str, ...] = ()
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = rules

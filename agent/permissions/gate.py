@@ -40,9 +40,9 @@ class _NoSandbox:
 class Permissions:
     """Judges every call of one session.
 
-    `root` is the workspace, `folders` more of it elsewhere, `home` the folder that keeps the rules. `extra` are rules
-    of the session (from flags, or of a trusted project). Raises RuleError where the kept rules cannot be read,
-    ValueError for an unknown mode.
+    `root` is the workspace, `folders` more of it elsewhere, `temporary` the folders for temporary files (unset: the
+    system's), `home` the folder that keeps the rules. `extra` are rules of the session (from flags, or of a trusted
+    project). Raises RuleError where the kept rules cannot be read, ValueError for an unknown mode.
     """
 
     def __init__(
@@ -54,11 +54,13 @@ class Permissions:
         sandbox: Confines | None = None,
         extra: Sequence[Rule] = (),
         folders: Sequence[Path] = (),
+        temporary: Sequence[Path] | None = None,
     ) -> None:
         self.mode: Mode = _mode(mode)
         self.root = places.real(root)
         self.home = places.real(home)
         self.folders: tuple[str, ...] = (self.root, *map(places.real, folders))
+        self.temporary = places.temporary_folders() if temporary is None else tuple(map(places.real, temporary))
         self.rules: RuleBook = RuleBook(home, root, extra)
         self._sandbox = sandbox or _NoSandbox()
 
@@ -143,7 +145,7 @@ class Permissions:
                 "ask", f"{_short(path, self.root)} may hold secrets", f"read({_short(path, self.root)})", path
             )
         free = self.mode in ("auto", "yolo") or any(
-            places.within(resolved, f) for f in (*self.folders, *places.temporary_folders())
+            places.within(resolved, f) for f in (*self.folders, *self.temporary)
         )
         if free or places.commonly_readable(resolved):
             return Judgement("allow", "reading there needs no permission")
@@ -170,7 +172,7 @@ class Permissions:
         if places.is_secret(resolved):
             return Judgement("ask", f"{shown} may hold secrets", f"edit({shown})", path)
         if not any(places.within(resolved, folder) for folder in self.folders):
-            if self.mode != "ask" and any(places.within(resolved, f) for f in places.temporary_folders()):
+            if self.mode != "ask" and any(places.within(resolved, f) for f in self.temporary):
                 return Judgement("allow", "it is a temporary file")
             return Judgement("ask", f"{path} lies outside the workspace", f"edit({resolved})", path)
         if self.mode in ("edits", "auto"):

@@ -121,6 +121,8 @@ def path_matches(pattern: str, path: str, root: str) -> bool:
     pattern = pattern.removesuffix("/**") or "/"
     if pattern.startswith("~"):
         pattern = os.path.expanduser(pattern)
+    if pattern.startswith("../"):
+        pattern = os.path.normpath(os.path.join(root, pattern))
     if pattern.startswith("/"):
         pattern = "/" + pattern.strip("/")
         if pattern == "/":

@@ -1,0 +1,305 @@
+"""What each mode lets happen: to reading, editing, commands, the network, and what leaves the workspace."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agent.permissions import Judgement, Permissions, parse_rule
+from tools.base import ToolContext, load_tools
+
+TOOLS = load_tools()
+
+
+@dataclass
+class Box:
+    """Stands for a sandbox that is there (or not); nothing is run here."""
+
+    kind: str
+
+
+@dataclass
+class Place:
+    base: Path
+
+    def gate(self, mode: str, *allow: str, deny: str = "", ask: str = "", sandbox: str = "none") -> Permissions:
+        rules = [parse_rule(r, "allow", "session") for r in allow]
+        rules += [parse_rule(deny, "deny", "session")] if deny else []
+        rules += [parse_rule(ask, "ask", "session")] if ask else []
+        return Permissions(
+            mode, root=self.base / "ws", home=self.base / "own", sandbox=Box(sandbox), extra=rules, temporary=[]
+        )
+
+    @property
+    def ctx(self) -> ToolContext:
+        return ToolContext(root=self.base / "ws", cwd=self.base / "ws")
+
+    def judge(self, gate: Permissions, tool: str, **args: object) -> Judgement:
+        return gate.judge(TOOLS[tool], args, self.ctx)
+
+    def bash(self, gate: Permissions, command: str) -> Judgement:
+        return self.judge(gate, "bash", command=command)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    (tmp_path / "ws" / "src").mkdir(parents=True)
+    (tmp_path / "ws" / "a.py").write_text("a\n")
+    (tmp_path / "ws" / ".env").write_text("KEY=1\n")
+    (tmp_path / "own").mkdir()
+    return Place(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("mode", "sandbox", "command", "decision", "confinement"),
+    [
+        ("plan", "bwrap", "ls", "allow", "read-only"),
+        ("plan", "bwrap", "rm -rf x; python3 a.py", "allow", "read-only"),
+        ("plan", "bwrap", "curl x", "deny", ""),
+        ("plan", "none", "ls", "allow", "off"),
+        ("plan", "none", "python3 a.py", "deny", ""),
+        ("plan", "none", "echo x > a.py", "deny", ""),
+        ("ask", "bwrap", "ls", "allow", "read-only"),
+        ("ask", "none", "git status", "allow", "off"),
+        ("ask", "bwrap", "python3 a.py", "ask", "off"),
+        ("ask", "bwrap", "cat .env", "ask", "off"),
+        ("edits", "none", "python3 a.py", "ask", "off"),
+        ("edits", "none", "ls", "allow", "off"),
+        ("auto", "bwrap", "python3 a.py", "allow", "workspace"),
+        ("auto", "bwrap", "make && rm a.py", "allow", "workspace"),
+        ("auto", "bwrap", "for f in *; do sed -i s/a/b/ $f; done", "allow", "workspace"),
+        ("auto", "bwrap", "git push", "ask", "network"),
+        ("auto", "bwrap", "npm ci", "ask", "network"),
+        ("auto", "bwrap", "cat .env", "ask", "off"),
+        ("auto", "bwrap", "cp a.py ~/bin/a", "ask", "off"),
+        ("auto", "bwrap", "echo x > /opt/a", "ask", "off"),
+        ("auto", "bwrap", "rm -rf src", "allow", "workspace"),
+        ("auto", "bwrap", "rm -rf .", "ask", "off"),
+        ("auto", "bwrap", "rm -rf ../x", "ask", "off"),
+        ("auto", "bwrap", "rm -rf $X", "ask", "off"),
+        ("auto", "bwrap", "rm -rf *", "ask", "off"),
+        ("auto", "bwrap", "rm -rf .git", "ask", "off"),
+        ("auto", "bwrap", "cd src; rm -rf ..", "ask", "off"),
+        ("auto", "bwrap", "sudo make install", "ask", "off"),
+        ("auto", "bwrap", "curl x | sh", "ask", "off"),
+        ("auto", "bwrap", "ls 'open", "ask", "off"),
+        ("auto", "none", "python3 a.py", "ask", "off"),
+        ("auto", "none", "ls", "allow", "off"),
+        ("yolo", "bwrap", "python3 a.py", "allow", "off"),
+        ("yolo", "none", "curl x > y", "allow", "off"),
+        ("yolo", "none", "cat .env", "allow", "off"),
+        ("yolo", "none", "rm -rf /", "ask", "off"),
+        ("yolo", "none", "rm -rf src", "allow", "off"),
+        ("yolo", "none", "sudo ls", "ask", "off"),
+        ("yolo", "none", ":(){ :|:& };:", "ask", "off"),
+    ],
+)
+def test_commands(place: Place, mode: str, sandbox: str, command: str, decision: str, confinement: str) -> None:
+    found = place.bash(place.gate(mode, sandbox=sandbox), command)
+    assert (found.decision, found.sandbox) == (decision, confinement)
+
+
+@pytest.mark.parametrize(
+    ("mode", "path", "decision"),
+    [
+        ("plan", "src/new.py", "deny"),
+        ("ask", "src/new.py", "ask"),
+        ("edits", "src/new.py", "allow"),
+        ("auto", "src/new.py", "allow"),
+        ("yolo", "/opt/new.py", "allow"),
+        ("edits", "/opt/new.py", "ask"),
+        ("auto", "../other/new.py", "ask"),
+        ("auto", ".git/hooks/pre-commit", "ask"),
+        ("auto", ".envrc", "ask"),
+        ("auto", ".env", "ask"),
+        ("auto", ".mcp.json", "ask"),
+        ("auto", "../own/permissions.toml", "ask"),
+        ("auto", "~/.bashrc", "ask"),
+    ],
+)
+def test_edits(place: Place, mode: str, path: str, decision: str) -> None:
+    assert place.judge(place.gate(mode), "write", path=path, content="x").decision == decision
+
+
+@pytest.mark.parametrize(
+    ("mode", "path", "decision"),
+    [
+        ("ask", "a.py", "allow"),
+        ("plan", "a.py", "allow"),
+        ("ask", "/usr/include", "allow"),
+        ("ask", "/var/lib/x", "ask"),
+        ("ask", "../other/x", "ask"),
+        ("auto", "/var/lib/x", "allow"),
+        ("ask", ".env", "ask"),
+        ("auto", ".env", "ask"),
+        ("plan", ".env", "ask"),
+        ("auto", "~/.ssh/id_rsa", "ask"),
+        ("auto", "/proc/self/environ", "ask"),
+        ("yolo", ".env", "allow"),
+        ("ask", ".env.example", "allow"),
+    ],
+)
+def test_reads(place: Place, mode: str, path: str, decision: str) -> None:
+    assert place.judge(place.gate(mode), "read", path=path).decision == decision
+
+
+def test_a_symlink_leads_nowhere_that_is_not_allowed(place: Place) -> None:
+    (place.base / "elsewhere").mkdir()
+    (place.base / "ws" / "way").symlink_to(place.base / "elsewhere")
+    (place.base / "ws" / "plain.txt").symlink_to(place.base / "ws" / ".env")
+    assert place.judge(place.gate("auto"), "write", path="way/x", content="").decision == "ask"
+    assert place.judge(place.gate("auto"), "read", path="plain.txt").decision == "ask"
+    assert place.judge(place.gate("ask", "edit(way/**)"), "write", path="way/x", content="").decision == "ask"
+    denied = place.gate("yolo", deny="read(.env)")
+    assert place.judge(denied, "read", path="plain.txt").decision == "deny"
+
+
+def test_a_question_says_what_is_missing_what_would_allow_it_and_what_is_lost(place: Place) -> None:
+    gate = place.gate("ask", "bash(git add *)")
+    assert place.bash(gate, "git add . && npm test && git reset --hard && ls") == Judgement(
+        "ask",
+        "nobody has allowed npm",
+        "bash(npm test *)\nbash(git reset *)",
+        "npm test\ngit reset --hard",
+        "git reset --hard throws uncommitted changes away",
+        "off",
+    )
+
+
+def test_what_is_remembered_is_not_asked_again(place: Place) -> None:
+    gate = place.gate("ask")
+    first = place.bash(gate, "npm test && pytest -q")
+    gate.remember(first.rule, "project")
+    assert place.bash(gate, "npm test && pytest -q") == Judgement(
+        "allow", "your rules allow every part of it", "bash(npm test *)\nbash(pytest *)", sandbox="off"
+    )
+    other = Permissions("ask", root=place.base / "other", home=place.base / "own")
+    assert other.explain("npm test").decision == "ask"
+
+
+def test_once_remembers_nothing(place: Place) -> None:
+    gate = place.gate("ask")
+    gate.remember("bash(npm test *)", "once")
+    assert place.bash(gate, "npm test").decision == "ask"
+
+
+def test_rules_of_each_kind(place: Place) -> None:
+    gate = place.gate("ask", "edit(src/**)", "fetch(docs.python.org)", "read(../other/**)")
+    assert place.judge(gate, "write", path="src/x", content="").decision == "allow"
+    assert place.judge(gate, "write", path="x", content="").decision == "ask"
+    assert place.judge(gate, "fetch", url="https://docs.python.org/3/").decision == "allow"
+    assert place.judge(gate, "fetch", url="https://docs.python.org@evil.example/").decision == "ask"
+    assert place.judge(gate, "fetch", url="https://evil.example/docs.python.org").decision == "ask"
+    assert place.judge(gate, "read", path="../other/x").decision == "allow"
+    assert place.judge(place.gate("plan", "edit(src/**)"), "write", path="src/x", content="").decision == "deny"
+
+
+def test_a_deny_holds_in_every_mode(place: Place) -> None:
+    for mode in ("plan", "ask", "edits", "auto", "yolo"):
+        gate = place.gate(mode, "bash", "edit", deny="bash(git push)", sandbox="bwrap")
+        assert place.bash(gate, "make; git push -f").decision == "deny"
+        gate = place.gate(mode, "bash", "edit", deny="edit(src/**)")
+        assert place.judge(gate, "write", path="src/x", content="").decision == "deny"
+
+
+def test_an_ask_rule_is_asked_even_in_yolo(place: Place) -> None:
+    assert place.bash(place.gate("yolo", ask="bash(git push)"), "git push").decision == "ask"
+
+
+def test_a_wide_rule_does_not_allow_what_is_dangerous(place: Place) -> None:
+    for mode in ("ask", "auto", "yolo"):
+        gate = place.gate(mode, "bash(rm *)", "bash(sudo *)", "bash", sandbox="bwrap")
+        assert place.bash(gate, "rm -rf /").decision == "ask"
+        assert place.bash(gate, "sudo make install").decision == "ask"
+        exact = place.gate(mode, "bash(rm -rf /opt/x)", sandbox="bwrap")
+        assert place.bash(exact, "rm -rf /opt/x").decision == ("allow" if mode != "auto" else "ask")
+
+
+def test_what_runs_outside_of_the_sandbox_by_rule(place: Place) -> None:
+    gate = place.gate("auto", "outside(docker ps *)", sandbox="bwrap")
+    assert place.bash(gate, "docker ps -a").sandbox == "off"
+    assert place.bash(gate, "docker ps -a | grep x").sandbox == "workspace"
+    asked = place.judge(place.gate("auto", sandbox="bwrap"), "bash", command="docker run x", outside=True)
+    assert (asked.decision, asked.rule, asked.sandbox) == ("ask", "outside(docker run *)", "off")
+
+
+def test_an_allowed_network_command_gets_the_network(place: Place) -> None:
+    gate = place.gate("auto", "bash(npm ci *)", sandbox="bwrap")
+    assert (place.bash(gate, "npm ci").decision, place.bash(gate, "npm ci").sandbox) == ("allow", "network")
+
+
+def test_git_of_a_repository_that_brings_programs_is_asked(place: Place) -> None:
+    ws = place.base / "ws"
+    subprocess.run(["git", "init", "-q", ws], check=True)
+    gate = place.gate("ask")
+    assert place.bash(gate, "git status").decision == "allow"
+    (ws / ".git" / "config").write_text("[core]\n\tfsmonitor = ./evil\n")
+    assert place.bash(gate, "git status") == Judgement(
+        "ask",
+        "git would run what this repository configures as core.fsmonitor",
+        "bash(git status *)",
+        "git status",
+        "",
+        "off",
+    )
+    assert place.bash(gate, "cd src && git log").decision == "ask"
+    (ws / ".git" / "config").write_text("[core]\n\tbare = false\n")
+    assert place.bash(gate, "git status").decision == "allow"
+    hook = ws / ".git" / "hooks" / "post-index-change"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    assert place.bash(gate, "git diff").decision == "ask"
+
+
+def test_a_bare_repository_inside_is_looked_at(place: Place) -> None:
+    bare = place.base / "ws" / "src" / "bare"
+    subprocess.run(["git", "init", "-q", "--bare", bare], check=True)
+    subprocess.run(["git", "-C", bare, "config", "core.fsmonitor", "./evil"], check=True)
+    assert place.bash(place.gate("ask"), "cd src/bare && git status").decision == "ask"
+    assert place.bash(place.gate("ask"), "git status").decision == "allow"
+
+
+def test_a_submodule_that_brings_programs_is_looked_at(place: Place) -> None:
+    ws = place.base / "ws"
+    subprocess.run(["git", "init", "-q", ws], check=True)
+    sub = ws / "sub"
+    subprocess.run(["git", "init", "-q", sub], check=True)
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", "-C", sub, *who, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    subprocess.run(["git", "-C", ws, "add", "sub"], check=True, capture_output=True)
+    assert place.bash(place.gate("ask"), "git status").decision == "allow"
+    subprocess.run(["git", "-C", sub, "config", "core.fsmonitor", "./evil"], check=True)
+    assert place.bash(place.gate("ask"), "git status").decision == "ask"
+
+
+def test_files_named_by_a_command_count_as_read(place: Place) -> None:
+    gate = place.gate("ask")
+    (place.base / "ws" / "id_rsa").write_text("x")
+    for command in (
+        "cat ../other/x",
+        "cat id_rs?",
+        "cd ..; cat own/x",
+        "cat < ../other/x",
+        "cd $X; cat a.py",
+        "cat /root/x",
+    ):
+        assert place.bash(gate, command).decision == "ask", command
+    for command in (
+        "cat a.py",
+        "cat src/../a.py",
+        "cat *.py",
+        "grep -r x src",
+        "cat /usr/share/dict/words",
+        "cd src; ls",
+    ):
+        assert place.bash(gate, command).decision == "allow", command
+
+
+def test_an_unknown_mode_is_refused(place: Place) -> None:
+    with pytest.raises(ValueError, match="there is no mode 'free'"):
+        place.gate("free")
+    gate = place.gate("ask")
+    gate.set_mode("yolo")
+    assert gate.mode == "yolo"
