@@ -162,7 +162,7 @@ def _remove(home: Path, cwd: Path, ref: str, values: Values) -> None:
     if not ref:
         raise Stop(Exit.USAGE, "which one? refold sessions rm REF")
     path = find_session(home, cwd, ref)
-    files.remove(path)
+    files.remove(home, path)
     print(f"Removed {files.id_of(path)}: {path}")
 
 

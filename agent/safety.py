@@ -22,6 +22,11 @@ OWN_KEYS = ("OPENAI_API_KEY", "REFOLD_API_KEY")
 """The names of our own keys in the environment."""
 
 
+def snapshots_folder(home: Path, root: Path) -> Path:
+    """Where the snapshots of a workspace are kept, those of all its sessions."""
+    return home / "undo" / f"{root.name}-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
+
+
 class Safety:
     """The guards of one session in `root`. Raises RuleError where the person's rules cannot be read."""
 
@@ -60,8 +65,7 @@ class Safety:
     def timeline(self) -> Timeline:
         """The snapshots of this session. Opening the store makes folders, so it is opened when first needed."""
         if self._timeline is None:
-            name = f"{self.root.name}-{hashlib.sha256(str(self.root).encode()).hexdigest()[:12]}"
-            self._timeline = Timeline(Snapshots(self.root, self.home / "undo" / name, self._folders))
+            self._timeline = Timeline(Snapshots(self.root, snapshots_folder(self.home, self.root), self._folders))
             self._timeline.replay(self._past)
         return self._timeline
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from agent.identity import git_root
+from agent.safety import snapshots_folder
+from agent.undo import NOTE as SNAPSHOT
+from agent.undo import SnapshotError
+from agent.undo.store import Store
 from agent.version import VERSION
 from transcripts.blobs import Blobs, sync_folder
 from transcripts.catalog import new_path
 from transcripts.lines import encode
-from transcripts.log import Entry, TranscriptLog, now
+from transcripts.log import Entry, TranscriptLog, VersionError, now
 from transcripts.records import Note, SessionStart
 
 _BLOB = re.compile(rb'"([0-9a-f]{32})"')
@@ -93,6 +99,9 @@ def _lines(old: TranscriptLog, entries: Sequence[Entry], ident: str, cwd: Path) 
         if entry.kind == SessionStart.kind:
             yield encode(Note("origin", {"id": entry.record.id}) if written else start, entry.seq, now())
             written = True
+        elif entry.key == SNAPSHOT:
+            # /undo in the copy begins with the copy: the other's snapshots are removed with the other.
+            yield encode(Note(f"parents_{SNAPSHOT}", entry.record.value), entry.seq, entry.at)
         elif entry.altered or not entry.length:
             record = entry.record
             yield encode(record, entry.seq, entry.at or now())
@@ -128,13 +137,29 @@ def remove_files(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def remove(path: Path) -> None:
-    """Removes a session that nobody holds. Raises LogHeld, OSError."""
+def remove(home: Path, path: Path) -> None:
+    """Removes a session that nobody holds, with its blobs and snapshots. Raises LogHeld, OSError."""
     lock = TranscriptLog.lock_only(path)
     try:
+        with contextlib.suppress(VersionError, SnapshotError):
+            _forget_snapshots(home, path)
         remove_files(path)
     finally:
         lock.close()
+
+
+def _forget_snapshots(home: Path, path: Path) -> None:
+    log = TranscriptLog.open(path, readonly=True)
+    try:
+        start = start_of(log.entries)
+        notes = (e.record.value for e in log.entries if e.key == SNAPSHOT)
+        idents = {str(note["id"]) for note in notes if isinstance(note, dict) and "id" in note}
+    finally:
+        log.close()
+    cwd = Path(start.cwd) if start else Path("/")
+    folder = snapshots_folder(home, git_root(cwd) or cwd)
+    if idents and folder.is_dir():
+        Store(folder).forget(idents)
 
 
 def rename(path: Path, name: str) -> None:

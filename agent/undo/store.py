@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,15 +110,25 @@ class Store:
         """Forgets snapshots older than this and contents that no snapshot needs; gives the bytes that were freed."""
         with self._locked(fcntl.LOCK_EX):
             limit = time.time() - seconds
-            kept = [i for i in self.ids() if self._path(i).stat().st_mtime >= limit]
-            # A chain is only as good as its beginning.
-            needed = {record["id"] for i in kept for record in self._chain(i)}
-            freed = sum(self._remove(self._path(i)) for i in self.ids() if i not in needed)
-            used = {e[2] for i in needed for e in _entries(self._read(i)) if e and e[0] == "f"}
-            for path in (self.folder / "objects").glob("*/*"):
-                if path.parent.name + path.name not in used and path.stat().st_mtime < limit:
-                    freed += self._remove(path)
-            return freed
+            return self._sweep([i for i in self.ids() if self._path(i).stat().st_mtime >= limit], limit)
+
+    def forget(self, idents: Collection[str]) -> int:
+        """Forgets these snapshots, except those that others build on, and contents that no snapshot needs; gives the
+        bytes that were freed."""
+        with self._locked(fcntl.LOCK_EX):
+            # What is known of unchanged files may name contents that go now.
+            (self.folder / "cache.z").unlink(missing_ok=True)
+            return self._sweep([i for i in self.ids() if i not in idents], time.time())
+
+    def _sweep(self, kept: Sequence[str], limit: float) -> int:
+        # A chain is only as good as its beginning.
+        needed = {record["id"] for i in kept for record in self._chain(i)}
+        freed = sum(self._remove(self._path(i)) for i in self.ids() if i not in needed)
+        used = {e[2] for i in needed for e in _entries(self._read(i)) if e and e[0] == "f"}
+        for path in (self.folder / "objects").glob("*/*"):
+            if path.parent.name + path.name not in used and path.stat().st_mtime < limit:
+                freed += self._remove(path)
+        return freed
 
     def cache(self) -> dict[str, Any]:
         """What the last session knew about unchanged files; empty where nothing is known."""
