@@ -20,9 +20,10 @@ from agent.permissions import Approval, Approver, Judgement, Permissions, Verdic
 from agent.settings import Settings
 from runtime.context.compact import CompactOutcome
 from runtime.context.ledger import Row, ledger
+from runtime.context.redact import told
 from runtime.context.report import ContextReport, report_on
 from runtime.crew import Crew, Limits, Permit, total
-from runtime.events import AnswerRecorded, Compacted, CompactFailed, Compacting, Event, TurnEnded
+from runtime.events import AnswerRecorded, Compacted, CompactFailed, Compacting, Event, Notice, ToolFinished, TurnEnded
 from runtime.folding import fold_line
 from runtime.loop import run_turn
 from runtime.model import Model, ModelErrorKind
@@ -129,6 +130,8 @@ class Session:
             while (event := await self._next(turn)) is not None:
                 self._note(event)
                 yield event
+                if isinstance(event, ToolFinished) and (words := told(event.result.meta.get("redacted") or {})):
+                    yield Notice(words, "warning")
         except asyncio.CancelledError:
             if not self._interrupting or self._task is None:
                 raise

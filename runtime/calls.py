@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import groupby
 
 from runtime.context.fates import bytes_hash, file_hash
+from runtime.context.redact import MARK
 from runtime.crew import Crew, Turn
 from runtime.events import Event, ToolFinished, ToolProgress, ToolStarted
 from tools.base import Picture, ToolFailure, ToolOutput, check_arguments
@@ -18,6 +19,10 @@ _STUCK = "the same call gave the same result {count} times in a row"
 _NUDGE = (
     "[This is time {count} that this call gave this very result. Asking again will not change it: "
     "do something else, or say what stands in the way.]"
+)
+_MARKED = (
+    "[Not run: {mark} stands where a key was that you are not shown. Writing it would put the mark into the file in the "
+    "place of the key. Change only what stands around it.]"
 )
 
 
@@ -119,6 +124,8 @@ async def _refusal(crew: Crew, turn: Turn, call: ToolCall) -> ToolResult | None:
     if call.name not in crew.toolbox.tools:
         known = ", ".join(crew.toolbox.tools)
         return ToolResult(call.id, call.name, f"There is no tool {call.name!r}. The tools are: {known}.", "error")
+    if effect_of(crew, call) == "write" and (mark := MARK.search(call.arguments)):
+        return ToolResult(call.id, call.name, _MARKED.format(mark=mark[0]), "error")
     permit = await crew.approve(call)
     if permit.allow:
         return None
