@@ -21,8 +21,8 @@ _NUDGE = (
     "do something else, or say what stands in the way.]"
 )
 _MARKED = (
-    "[Not run: {mark} stands where a key was that you are not shown. Writing it would put the mark into the file in the "
-    "place of the key. Change only what stands around it.]"
+    "[Not run: {mark} stands where a key was that you are not shown. Writing it would put the mark into the file in "
+    "the place of the key. Change only what stands around it.]"
 )
 
 
