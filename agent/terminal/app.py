@@ -21,7 +21,8 @@ from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
 from agent.settings import Settings, SettingsError
 from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
-from agent.terminal.keys import bindings, know_more_keys
+from agent.terminal.keyboard import know_more_keys
+from agent.terminal.keys import bindings
 from agent.terminal.theme import Theme, choose_theme, read_colors
 from agent.version import VERSION
 

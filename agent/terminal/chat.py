@@ -79,6 +79,7 @@ class Chat:
         self.talk.view.begin_session(session.engine.estimate(), session.model.window)
         self.deck.suggest.files = FileIndex(session.cwd, self.deck.suggest.offer, self.deck.screen.refresh).ask
         self._status.branch = git_branch(session.root)
+        self.deck.screen.title(f"refold · {session.name or session.cwd.name}")
         self._refresh()
 
     def change_session(self, session: Session) -> None:
@@ -180,7 +181,8 @@ class Chat:
     # -- keys -------------------------------------------------------------------------------------------------------
 
     def escape(self) -> None:
-        """Esc: closes the suggestions, else stops what runs, else (twice) clears the input."""
+        """Esc: closes the suggestions, else stops what runs, else (twice) clears the input or, where it is empty,
+        goes back to an earlier message."""
         deck = self.deck
         if deck.suggest.items:
             deck.suggest.close(deck.editor.buffer.document.text_before_cursor)
@@ -191,6 +193,8 @@ class Chat:
                 deck.editor.clear()
             else:
                 self._hint("Esc again clears the input.")
+        elif "rewind" in self.commands and self._again("esc"):
+            self._start_command("/rewind")
         deck.screen.refresh()
 
     def control_c(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,6 +24,10 @@ from agent.terminal.theme import Theme
 
 Commands = Callable[[str], Sequence[tuple[str, str, bool]]]
 Arguments = Callable[[str, str], Sequence[str]]
+
+
+PAUSE = 0.6
+"""Seconds since the last letter after which somebody is not in the middle of a word any more."""
 
 
 class Hands(Protocol):
@@ -57,6 +62,7 @@ class Deck:
         self.live.menu = self.suggest.rows
         self.hands: Hands = Entrance(self)
         self._turns = asyncio.Lock()
+        self._typed = 0.0
         self._field: asyncio.Future[str | None] | None = None
         self._ticker: asyncio.Task[None] | None = None
 
@@ -70,13 +76,17 @@ class Deck:
 
     def _changed(self, buffer: Buffer) -> None:
         document = buffer.document
+        if document.text:
+            self._typed = time.monotonic()
         self.suggest.update(document.text_before_cursor, document.text_after_cursor)
 
     # -- questions: one at a time, in the place of the input --------------------------------------------------------
 
     async def pick(self, make: Callable[[], Picker]) -> Any | None:
-        """Shows a picker and waits for its answer."""
+        """Shows a picker and waits for its answer. It does not come up under the fingers of somebody who types."""
         async with self._turns:
+            while time.monotonic() - self._typed < PAUSE:
+                await asyncio.sleep(PAUSE / 5)
             picker = make()
             self.live.dialog = picker
             self._refocus()

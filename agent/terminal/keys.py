@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from prompt_toolkit.filters import Condition, emacs_insert_mode, vi_insert_mode
-from prompt_toolkit.input import ansi_escape_sequences
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from agent.terminal.deck import Deck
-
-
-def know_more_keys() -> None:
-    """Teaches the toolkit Shift+Enter as terminals send it (CSI u and modifyOtherKeys): a new line, like Ctrl+J."""
-    known = ansi_escape_sequences.ANSI_SEQUENCES
-    known["\x1b[13;2u"] = known["\x1b[27;2;13~"] = Keys.ControlJ
-    known["\x1b[13;3u"] = known["\x1b[27;3;13~"] = (Keys.Escape, Keys.ControlM)
-    known["\x1b[13;5u"] = known["\x1b[27;5;13~"] = Keys.ControlJ
-    known["\x1b[27u"] = Keys.Escape
-    known["\x1b[9;2u"] = known["\x1b[27;2;9~"] = Keys.BackTab
 
 
 def bindings(deck: Deck) -> KeyBindings:
@@ -102,4 +91,4 @@ def _always(keys: KeyBindings, deck: Deck) -> None:
         ("c-r", "search_history"), ("c-g", "edit_outside"), ("c-v", "paste_picture"), ("c-l", "redraw"),
     ):  # fmt: skip
         on(name, act)
-    keys.add("c-z")(lambda e: deck.screen.suspend())
+    keys.add("c-z")(lambda e: e.app.create_background_task(deck.screen.suspend()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +21,7 @@ from prompt_toolkit.layout.screen import Screen as Cells
 from prompt_toolkit.styles import Style
 
 from agent.terminal.clean import one_line
+from agent.terminal.keyboard import protocol
 from agent.terminal.output import InlineOutput, color_depth, reflows
 from agent.terminal.theme import Theme, color_level
 
@@ -74,6 +76,8 @@ class Screen:
         self.output = InlineOutput(sys.stdout, env.get("TERM", ""), color_depth(self.level, theme.color))
         self._vi = vi
         self.rings = True
+        self._protocol = protocol(env)
+        self._title = ""
         self._queue: list[str] = []
         self._blank = True
         self._short = False
@@ -130,9 +134,11 @@ class Screen:
         def soon() -> None:
             asyncio.get_running_loop().call_soon(ready)
 
+        self._modes(True)
         try:
             return await self.app.run_async(pre_run=soon)
         finally:
+            self._modes(False)
             self.output.release()
             self._write_queue()
 
@@ -213,10 +219,24 @@ class Screen:
     async def away(self, work: Callable[[], Awaitable[T]]) -> T:
         """Gives the terminal to something else (an editor, a pager) and takes it back."""
         async with in_terminal():
-            return await work()
+            self._modes(False)
+            try:
+                return await work()
+            finally:
+                self._modes(True)
+
+    def _modes(self, on: bool) -> None:
+        """Switches what the terminal does differently for us: keys told apart, a title of our own."""
+        keys = self._protocol[0 if on else 1]
+        title = "" if self._env.get("TERM") == "linux" else "\x1b[22;2t" if on else "\x1b[23;2t"
+        self.output.write_raw(f"{title}{keys}" if on else f"{keys}{title}")
+        if on and self._title:
+            self.title(self._title)
+        self.output.flush()
 
     def title(self, words: str) -> None:
-        """The terminal's title."""
+        """The terminal's title; the one it had comes back at the end."""
+        self._title = words
         if self.theme.unicode and self._env.get("TERM") not in ("linux", "dumb"):
             self.output.write_raw(f"\x1b]2;{one_line(words, 80)}\x07")
             self.output.flush()
@@ -231,7 +251,10 @@ class Screen:
         self.output.bell()
         self.output.flush()
 
-    def suspend(self) -> None:
-        """Ctrl-Z."""
-        if hasattr(os, "killpg"):
-            self.app.suspend_to_background()
+    async def suspend(self) -> None:
+        """Ctrl-Z: the shell has the terminal until `fg`."""
+
+        async def stop() -> None:
+            os.kill(0, signal.SIGTSTP)
+
+        await self.away(stop)
