@@ -7,10 +7,8 @@ import difflib
 import errno
 import hashlib
 import os
-import re
 import stat
 import tempfile
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -27,41 +25,10 @@ _SKIP = {".git", "node_modules", "__pycache__", ".venv", "venv", ".hg", ".svn", 
 
 
 def locate(ctx: ToolContext, path: str) -> Path:
-    """The absolute path a model meant. Where it does not exist, one that is taken for it: spelled otherwise in
-    Unicode only (no-break space for space, composed for decomposed letters), or relative to the workspace."""
+    """The absolute path a model meant; permissions judge the same one (ToolContext.resolve)."""
     if "\0" in path:
         raise ToolFailure("A path cannot contain a NUL character.")
-    wanted = ctx.resolve(path)
-    if os.path.lexists(wanted):
-        return wanted
-    twin = _twin(wanted)
-    if twin is None and not os.path.isabs(os.path.expanduser(path.strip())) and ctx.cwd != ctx.root:
-        there = Path(os.path.normpath(ctx.root / path.strip()))
-        twin = there if os.path.lexists(there) else None
-    return twin or wanted
-
-
-def _twin(path: Path) -> Path | None:
-    """The only existing path that looks the same, component by component."""
-    here = Path(path.anchor)
-    for part in path.parts[1:]:
-        if os.path.lexists(here / part):
-            here = here / part
-            continue
-        try:
-            same = [name for name in os.listdir(here) if _spelling(name) == _spelling(part)]
-        except OSError:
-            return None
-        if len(same) != 1:
-            return None
-        here = here / same[0]
-    return here
-
-
-def _spelling(name: str) -> str:
-    text = unicodedata.normalize("NFKC", name)
-    text = re.sub(r"[\u2018\u2019\u02bc]", "'", text)
-    return re.sub(r"\s+", " ", text)
+    return ctx.resolve(path)
 
 
 def shown(ctx: ToolContext, path: str | Path) -> str:

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from tools._paths import existing_twin
+
 Effect = Literal["read", "write", "execute"]
 """read: changes nothing; write: changes files it names beforehand; execute: may do anything."""
 
@@ -81,9 +83,14 @@ class ToolContext:
     takes_images: bool = False
 
     def resolve(self, path: str) -> Path:
-        """The absolute path a model meant: ~ expanded, relative to cwd; symlinks are left as they are."""
+        """The absolute path a model meant: ~ expanded, relative to cwd; symlinks are left as they are. Where nothing is
+        there, what is taken for it instead: a path that only looks the same, or one relative to the workspace."""
         p = Path(os.path.expanduser(path.strip() or "."))
-        return Path(os.path.normpath(p if p.is_absolute() else self.cwd / p))
+        wanted = Path(os.path.normpath(p if p.is_absolute() else self.cwd / p))
+        if "\0" in path or os.path.lexists(wanted):
+            return wanted
+        below = Path(os.path.normpath(self.root / p))
+        return existing_twin(wanted) or (below if not p.is_absolute() and os.path.lexists(below) else wanted)
 
     def short(self, path: str | Path) -> str:
         """How a path is shown: relative to the workspace where it lies inside."""

@@ -47,18 +47,22 @@ TOOL = glob
 
 
 def _split(ctx: ToolContext, pattern: str, path: str) -> tuple[Path, str]:
-    """The folder and a pattern relative to it, also where the pattern begins with / or ~ or leads out by .."""
+    """The folder and a pattern relative to it, also where the pattern begins with / or leads out by ..
+
+    Raises ToolFailure where that leads out of the workspace and of `path`, which is what permissions look at."""
+    top = locate(ctx, path)
     pattern = os.path.expanduser(pattern.strip() or "**")
     if not pattern.startswith(("/", "../")):
-        return locate(ctx, path), pattern
-    fixed = []
+        return top, pattern
+    fixed: list[str] = []
     for part in pattern.split("/")[:-1]:
         if set(part) & set("*?[{"):
             break
         fixed.append(part)
-    folder = "/".join(fixed) or "/"
-    rest = pattern[len("/".join(fixed)) :].lstrip("/")
-    return locate(ctx, folder if pattern.startswith("/") else f"{path}/{folder}"), f"./{rest}"
+    folder = Path(os.path.normpath(top / ("/".join(fixed) or "/")))
+    if not any(folder.is_relative_to(allowed) for allowed in (ctx.root, top)):
+        raise ToolFailure(f"glob: the pattern leads out of the workspace; give {folder} as path.")
+    return folder, f"./{pattern[len('/'.join(fixed)) :].lstrip('/')}"
 
 
 async def _matching(ctx: ToolContext, top: Path, wanted: re.Pattern[str], everything: bool) -> list[str]:

@@ -84,7 +84,8 @@ def _answer(ctx: ToolContext, where: Path, path: str, page: Page, sha: str, data
     remember_part(ctx, where, sha, data, page.first, page.last, page.total)
     meta["lines"] = f"{page.first}-{page.last}"
     name = shown(ctx, where)
-    head = "" if name == path or where == ctx.resolve(path) else f"({name})\n"
+    asked = os.path.normpath(ctx.cwd / os.path.expanduser(path.strip()))
+    head = "" if asked == str(where) else f"({name})\n"
     return ToolOutput(head + page.text(), meta=meta)
 
 

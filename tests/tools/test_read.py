@@ -123,6 +123,13 @@ def test_names_that_look_the_same(ws, on_disk, asked):
     assert out.ok and out.text == f"({on_disk})\n     1\thello"
 
 
+def test_the_file_that_is_opened_is_the_one_that_was_judged(ws):
+    secret = ws.put("my secret.txt", "x\n")
+    assert ws.ctx.resolve("my\u00a0secret.txt") == secret
+    ws.put(".env", "KEY=1\n")
+    assert not ws.call("read", path="\uff0eenv").ok
+
+
 def test_what_cannot_be_read_says_why(ws):
     os.symlink("b", ws.root / "a")
     os.symlink("a", ws.root / "b")

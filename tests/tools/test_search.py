@@ -137,6 +137,13 @@ def test_glob_with_an_absolute_pattern(repo):
     repo.ctx.cwd = repo.root / "src"
     assert repo.call("glob", pattern="../*.py").text == f"{repo.root}/a.py"
     assert repo.call("glob", pattern="*.py").text == "b.py"
+    assert repo.call("glob", pattern="../../*.py").text == (
+        f"glob: the pattern leads out of the workspace; give {repo.root.parent} as path."
+    )
+    assert repo.call("glob", pattern="/etc/host*").text == (
+        "glob: the pattern leads out of the workspace; give /etc as path."
+    )
+    assert "/etc/hosts" in repo.call("glob", pattern="/etc/host*", path="/etc").text
 
 
 def test_outside_of_git_the_ignore_files_below_are_obeyed(ws):
