@@ -67,7 +67,7 @@ class Local:
         self._options = options
         self._named = named
         self._inner: OpenAIChat | None = None
-        self._child: Child | None = None
+        self.child: Child | None = None
         self._starting: asyncio.Lock | None = None
 
     @property
@@ -97,7 +97,7 @@ class Local:
     async def close(self) -> None:
         """Ends the model's process."""
         inner, self._inner = self._inner, None
-        child, self._child = self._child, None
+        child, self.child = self.child, None
         if child is not None:
             child.end()
         if inner is not None:
@@ -123,11 +123,7 @@ class Local:
 
     async def _explained(self, error: ModelError) -> ModelError:
         """A server that died is started again by the retry."""
-        if (
-            error.kind is ModelErrorKind.NETWORK
-            and self._child is not None
-            and (code := self._child.code()) is not None
-        ):
+        if error.kind is ModelErrorKind.NETWORK and self.child is not None and (code := self.child.code()) is not None:
             await self.close()
             return ModelError(
                 ModelErrorKind.NETWORK, f"The local model's process ended (code {code}).", partial=error.partial
@@ -160,11 +156,11 @@ class Local:
             "key": key,
         }
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._child = child = Child(settings, self._folder)
+        self.child = child = Child(settings, self._folder)
         try:
             url = await child.address()
         except BaseException:
-            self._child = None
+            self.child = None
             child.end()
             raise
         self._inner = self._client(url, key)
@@ -202,6 +198,11 @@ class Child:
                 start_new_session=True,
             )
         self.end = weakref.finalize(self, _end, self._process)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
 
     def code(self) -> int | None:
         """Its exit code; None while it runs."""

