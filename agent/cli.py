@@ -160,6 +160,17 @@ COMMANDS = (
         (Argument("session", "Which one: an id or its beginning, a name, latest"),),
     ),
     Command(
+        "audit",
+        "What each answer could not see, what each fold cost, and what went wrong because of it",
+        "agent.cli_audit:run",
+        (
+            CD,
+            Option(("--json",), "As one JSON object", bool),
+            Option(("--svg",), "Draw the window over the session into this file as well", metavar="FILE"),
+        ),
+        (Argument("session", "Which one: an id or its beginning, a name, latest (default)"),),
+    ),
+    Command(
         "batch",
         "Run many tasks (JSON lines), each in a worktree or copy of its own; started again, it goes on",
         "agent.batch:batch",
@@ -174,6 +185,14 @@ COMMANDS = (
         ),
         (Argument("tasks", 'File of tasks: {"id", "prompt", "dir", "check", "model", "args"} a line'),),
     ),
+    Command(
+        "permissions",
+        "What would happen to a command, and why: permissions explain 'CMD'; alone: the rules",
+        "agent.cli_safety:permissions",
+        (CD, Option(("--permission-mode",), "Judge as in this mode", metavar="MODE", values=MODES)),
+        (Argument("words", "explain CMD, or list (default)", many=True),),
+    ),
+    Command("doctor", "What works here, what does not, and what would mend it", "agent.cli_safety:doctor", (CD,)),
     Command(
         "demo",
         "See it work: a real task with a real model, then a recorded tour of folding and resuming",

@@ -1,0 +1,56 @@
+"""`refold audit`: what each answer could not see, and what it cost."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from agent.audit import Audit, audit
+from agent.audit_svg import audit_svg
+from agent.audit_text import audit_lines
+from agent.cli_common import told
+from agent.exits import Exit, Stop
+from agent.settings import Settings
+from transcripts.catalog import NotFound, find_session
+from transcripts.lines import VersionError
+from transcripts.log import TranscriptLog
+
+
+def run(values: dict[str, Any]) -> int:
+    """Audits one session. Opens its log for reading only, so it works while the session goes on."""
+    return told(lambda: _run(values))
+
+
+def _run(values: dict[str, Any]) -> None:
+    found = _audited(values)
+    if values["svg"]:
+        path = Path(values["svg"]).expanduser()
+        try:
+            path.write_text(audit_svg(found), encoding="utf-8")
+        except OSError as error:
+            raise Stop(Exit.FAILED, f"The picture cannot be written to {path}: {error.strerror}") from None
+    if values["json"]:
+        print(json.dumps(asdict(found), ensure_ascii=False))
+        return
+    for line in audit_lines(found):
+        print(line)
+    if values["svg"]:
+        print(f"\nThe picture is in {values['svg']}")
+
+
+def _audited(values: dict[str, Any]) -> Audit:
+    cwd = Path(values["cd"] or ".").expanduser().resolve()
+    home = Settings.load({}, os.environ, cwd).home
+    try:
+        log = TranscriptLog.open(find_session(home, cwd, values["session"] or "latest"), readonly=True)
+    except NotFound as error:
+        raise Stop(Exit.USAGE, str(error)) from None
+    except (VersionError, OSError) as error:
+        raise Stop(Exit.FAILED, f"The session {values['session']} cannot be read: {error}") from None
+    try:
+        return audit(log)
+    finally:
+        log.close()
