@@ -57,7 +57,7 @@ def _demo(values: dict[str, Any]) -> int:
 def _real(scratch: Path, model: str | None, show: Show) -> None:
     settings = Settings.load({"model": model}, os.environ)
     spec = settings.model or "local"
-    folder = scratch / "leap"
+    folder = scratch / "project"
     folder.mkdir()
     (folder / "test_leap.py").write_text(TEST, encoding="utf-8")
     show.heading("For real: a model writes a module that a test is waiting for")

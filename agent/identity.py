@@ -63,9 +63,9 @@ _INSTRUCTIONS = (
 
 
 def facts(root: Path, cwd: Path, branch: str = "", small: bool = False) -> str:
-    """The place, in words that stay true for a whole session."""
+    """The place, in words that stay true for a whole session. A small model is shown no path: it would use it."""
     if small:
-        return f"Folder: {cwd}"
+        return "Give paths relative to the folder you are in: just the file's name for a file in it."
     lines = [f"System: {platform.system()} {platform.machine()}", f"Workspace: {root}"]
     if cwd != root:
         lines.append(f"Started in: {cwd}")

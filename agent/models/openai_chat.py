@@ -138,8 +138,8 @@ def _behind(curtain: Curtain, events: Iterable[Delta]) -> Iterator[Delta]:
 
 
 def _with_calls(message: Assistant, view: ModelView, habits: wire.Habits) -> Assistant:
-    names = [t["function"]["name"] for t in view.tools]
-    return lift_calls(message, names, loose=habits.tool_protocol == "text")
+    needs = {t["function"]["name"]: t["function"].get("parameters", {}).get("required", ()) for t in view.tools}
+    return lift_calls(message, list(needs), habits.tool_protocol == "text", needs)
 
 
 async def _more(response: Response, assembly: Assembly, reader: ChunkReader) -> bytes:

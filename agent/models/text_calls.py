@@ -49,11 +49,14 @@ class Found:
     done: bool = False
 
 
-def lift_calls(message: Assistant, names: Collection[str], loose: bool = False) -> Assistant:
+def lift_calls(
+    message: Assistant, names: Collection[str], loose: bool = False, needs: Mapping[str, Collection[str]] | None = None
+) -> Assistant:
     """The message with the calls its text holds as real calls. Unchanged where it has native calls or none in text.
 
     Only names of ours count; in `loose` text a block that is plainly a call to something else becomes a call with that
-    as its problem, so that the model is told.
+    as its problem, so that the model is told. `needs` are the arguments a tool cannot do without: behind a call that
+    lacks one the rest is left out, for it was thought up on top of what will not have happened.
     """
     if message.calls or not message.text.strip():
         return message
@@ -62,6 +65,7 @@ def lift_calls(message: Assistant, names: Collection[str], loose: bool = False) 
         # "done" behind other calls was said before their results were seen: it is asked again when they are.
         wanted = [c for c in found.calls if c[0] != "done" or "done" in names] or list(found.calls)
         calls = tuple(_call(name, arguments, names) for name, arguments in wanted[:MOST])
+        calls = calls[: _first_lacking(calls, needs or {})]
         finish = "tool_calls" if message.finish == "stop" else message.finish
         if finish != "tool_calls":
             calls = tuple(
@@ -69,6 +73,12 @@ def lift_calls(message: Assistant, names: Collection[str], loose: bool = False) 
             )
         return replace(message, text=found.words, calls=calls, finish=finish)
     return replace(message, text=found.words) if found.done else message
+
+
+def _first_lacking(calls: Sequence[ToolCall], needs: Mapping[str, Collection[str]]) -> int:
+    """How many calls count: up to and with the first that lacks an argument it needs."""
+    lacking = (n for n, c in enumerate(calls, 1) if not c.problem and not set(needs.get(c.name, ())) <= c.args.keys())
+    return next(lacking, len(calls))
 
 
 def find_calls(text: str, names: Collection[str], loose: bool = False) -> Found:

@@ -285,3 +285,17 @@ def test_tools_are_described_once_and_briefly() -> None:
     assert with_tools(with_tools("Be brief.", [BASH]), [BASH]) == with_tools("Be brief.", [BASH])
     assert with_tools("Be brief.", []) == "Be brief."
     assert len(prompt) < 700
+
+
+def test_what_was_thought_up_behind_a_call_that_cannot_work_is_left_out() -> None:
+    block = '```json\n{{"name": "{}", "arguments": {}}}\n```\n'
+    text = block.format("write", '{"path": "a"}') + block.format("bash", '{"command": "ls"}')
+    needs = {"write": ("path", "content"), "bash": ("command",)}
+    kept = lift_calls(Assistant(text), list(needs), loose=True, needs=needs)
+    assert [(c.name, c.args) for c in kept.calls] == [("write", {"path": "a"})]
+
+
+def test_done_behind_other_calls_was_said_too_early() -> None:
+    block = '```json\n{{"name": "{}", "arguments": {}}}\n```\n'
+    text = block.format("bash", '{"command": "ls"}') + block.format("done", "{}")
+    assert [c.name for c in lift_calls(Assistant(text), ["bash"], loose=True).calls] == ["bash"]
