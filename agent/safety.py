@@ -71,7 +71,7 @@ class Safety:
 
     def replay(self, entries: Sequence[Entry]) -> None:
         """Takes up the snapshots that an earlier process of this session wrote down in its log."""
-        notes = (e for e in entries if e.kind == "note" and e.record.key == NOTE)
+        notes = (e for e in entries if e.kind == "note" and e.key == NOTE)
         self._past = [(e.seq, e.record.value) for e in notes]
 
     def install(self, ctx: ToolContext) -> None:

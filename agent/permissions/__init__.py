@@ -1,11 +1,11 @@
 """Who may do what: each call is allowed, asked about or denied, by mode and rules."""
 
-from agent.permissions.gate import Permissions
+from agent.permissions.gate import Permissions, explain_lines
 from agent.permissions.rules import Rule, RuleError, parse_rule
 from agent.permissions.store import rules_of_table
 from agent.permissions.verdicts import MODES, Approval, Approver, Decision, Judgement, Mode, Scope, Verdict
 
 __all__ = [
     "MODES", "Approval", "Approver", "Decision", "Judgement", "Mode", "Permissions", "Rule", "RuleError", "Scope",
-    "Verdict", "parse_rule", "rules_of_table",
+    "Verdict", "explain_lines", "parse_rule", "rules_of_table",
 ]  # fmt: skip

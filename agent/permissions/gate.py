@@ -216,6 +216,30 @@ class Permissions:
         return Judgement("ask", f"nobody has allowed {name}", f"mcp({name})" if kind == "mcp" else name, name)
 
 
+def explain_lines(gate: Permissions, judgement: Judgement) -> list[str]:
+    """A judgement in words, one fact a line: what happens, why, what is missing, which rules would allow it."""
+    happens = {"allow": "It runs unasked", "ask": "You are asked", "deny": "It is denied"}[judgement.decision]
+    lines = [f"{happens} (mode {gate.mode}): {judgement.reason}."]
+    if judgement.decision != "allow" and judgement.missing:
+        lines += [f"  not allowed: {part}" for part in judgement.missing.splitlines()]
+    if judgement.danger:
+        lines.append(f"  danger: {judgement.danger}")
+    if judgement.rule:
+        label = {"allow": "rule", "ask": "would allow it", "deny": "rule"}[judgement.decision]
+        lines += [f"  {label}: {rule}" for rule in judgement.rule.splitlines()]
+    if judgement.sandbox:
+        lines.append(f"  runs: {_WHERE[judgement.sandbox]}")
+    return lines
+
+
+_WHERE = {
+    "read-only": "in the sandbox, where it can change nothing",
+    "workspace": "in the sandbox, where it can change the workspace and reaches no network",
+    "network": "in the sandbox, with the network",
+    "off": "outside of the sandbox",
+}
+
+
 def worst(judgements: Sequence[Judgement]) -> Judgement:
     """One judgement for several things a call would do: the strictest, naming everything that is missing."""
     for decision in ("deny", "ask"):

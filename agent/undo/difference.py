@@ -20,6 +20,10 @@ class Change:
     old: Entry | None
     new: Entry | None
 
+    def reversed(self) -> Change:
+        """The change that takes this one back."""
+        return Change(self.path, self.new, self.old)
+
     @property
     def what(self) -> str:
         """created, deleted, changed, or mode (only the permission bits)."""

@@ -12,7 +12,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,7 @@ class Snapshots:
             tree = self._tree(seen)
             outside = {str(p): self._single(str(p)) for p in also if not self._covers(str(p))}
             last = self._last
+            self._refill(tree, last.tree if last else {})
             if last and (last.tree, last.outside, last.left_out) == (tree, outside, seen.left_out):
                 return last.id
             made = Snapshot(new_id(), time.time(), label, tree, outside, seen.left_out, _head(self.root))
@@ -76,7 +77,11 @@ class Snapshots:
     def diff(self, ident: str, until: str = "") -> str:
         """The same as a unified diff. Binary and very large files are named only."""
         with self._lock, self.store.shared():
-            return unified(self.changes(ident, until), self.store.get)
+            return self.told(self.changes(ident, until))
+
+    def told(self, found: Iterable[Change]) -> str:
+        """Changes as a unified diff."""
+        return unified(list(found), self.store.get)
 
     def restore(self, ident: str, only: Sequence[str] = ()) -> RestoreReport:
         """Brings the workspace back to a snapshot; `only` limits it to some paths.
@@ -133,6 +138,14 @@ class Snapshots:
         if len(known) > 2 * len(tree) + 100:
             self._known = {p: k for p, k in known.items() if p in tree}
         return tree
+
+    def _refill(self, tree: Tree, before: Tree) -> None:
+        """Keeps contents again that somebody else's clearing up may have taken since they were last seen."""
+        for path, entry in tree.items():
+            if entry[0] == "f" and before.get(path) != entry and not self.store.has(entry[2]):
+                content = self._content(path, "f")
+                if content is not None:
+                    tree[path] = ("f", entry[1], content)
 
     def _content(self, path: str, kind: str) -> str | None:
         where = os.path.join(self.root, path)

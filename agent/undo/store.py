@@ -61,6 +61,10 @@ class Store:
             self._write(path, zlib.compress(data, 1))
         return digest
 
+    def has(self, digest: str) -> bool:
+        """Whether the bytes of a hash are kept."""
+        return self._object(digest).exists()
+
     def get(self, digest: str) -> bytes:
         """The bytes of a hash. Raises SnapshotError where they are lost."""
         try:
@@ -116,11 +120,11 @@ class Store:
         """Forgets these snapshots, except those that others build on, and contents that no snapshot needs; gives the
         bytes that were freed."""
         with self._locked(fcntl.LOCK_EX):
-            # What is known of unchanged files may name contents that go now.
-            (self.folder / "cache.z").unlink(missing_ok=True)
             return self._sweep([i for i in self.ids() if i not in idents], time.time())
 
     def _sweep(self, kept: Sequence[str], limit: float) -> int:
+        # What is known of unchanged files may name contents that go now.
+        (self.folder / "cache.z").unlink(missing_ok=True)
         # A chain is only as good as its beginning.
         needed = {record["id"] for i in kept for record in self._chain(i)}
         freed = sum(self._remove(self._path(i)) for i in self.ids() if i not in needed)

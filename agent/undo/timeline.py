@@ -26,12 +26,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Step:
-    """A way back (or forth): the snapshot to go to, what would change on disk, and from which message on it undoes."""
+    """A way back (or forth): the snapshot to go to, what was changed since, and from which message on it undoes.
+    `diff` tells the changes as they were made, `back` as they would be taken back."""
 
     snapshot: str
     seq: int
     changes: tuple[Change, ...]
     diff: str
+    back: str = ""
 
 
 @dataclass
@@ -76,8 +78,7 @@ class Timeline:
         first = next((p for p in self.points if turn < p.seq < self.end), None)
         if first is None:
             return None
-        found = self.snapshots.changes(first.snapshot)
-        return Step(first.snapshot, turn, tuple(found), self.snapshots.diff(first.snapshot))
+        return self._step(first.snapshot, turn)
 
     def go(self, step: Step) -> tuple[RestoreReport, dict[str, object]]:
         """Takes a step back; gives the report and the note to keep in the log. Raises SnapshotError."""
@@ -90,7 +91,11 @@ class Timeline:
         if not self.undone:
             return None
         seq, _, kept = self.undone[-1]
-        return Step(kept, seq, tuple(self.snapshots.changes(kept)), self.snapshots.diff(kept))
+        return self._step(kept, seq)
+
+    def _step(self, snapshot: str, seq: int) -> Step:
+        found = tuple(self.snapshots.changes(snapshot))
+        return Step(snapshot, seq, found, self.snapshots.told(found), self.snapshots.told(c.reversed() for c in found))
 
     def redo(self, step: Step) -> tuple[RestoreReport, dict[str, object]]:
         """Takes the last step back again; gives the report and the note for the log. Raises SnapshotError."""

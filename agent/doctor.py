@@ -1,0 +1,115 @@
+"""What works here and what does not, why, and what would mend it: the facts behind `refold doctor`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agent.permissions import RuleError
+from agent.permissions.hazards import config_hazard
+from agent.permissions.store import RuleBook
+from agent.sandbox import RUNGS, Rung, reports
+from agent.settings import Settings
+from agent.trust import Trust
+
+State = Literal["ok", "note", "bad"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fact: about what (sandbox, rules ...), how it stands, in one sentence, and the way to mend it ("")."""
+
+    about: str
+    state: State
+    text: str
+    fix: str = ""
+
+
+def examine(settings: Settings, root: Path) -> Iterator[Finding]:
+    """Everything that can be found out in a folder, without asking a model or the network."""
+    yield from of_model(settings)
+    yield from of_sandbox()
+    yield from of_rules(settings, root)
+    yield from of_folder(settings, root)
+    yield from of_programs()
+    yield from of_home(settings.home)
+
+
+def of_model(settings: Settings) -> Iterator[Finding]:
+    """Which model, and whether a key is there; never the key itself."""
+    if not settings.model:
+        yield Finding(
+            "model", "bad", "no model is chosen", "set REFOLD_MODEL, for example to openai_chat:gpt-5 or local"
+        )
+        return
+    yield Finding("model", "ok", f"{settings.model} ({settings.source('model')})")
+    if settings.model.startswith("openai"):
+        state: State = "ok" if settings.api_key or settings.base_url else "bad"
+        said = f"a key is set ({settings.source('api_key')})" if settings.api_key else "no key is set"
+        where = f", for {settings.base_url}" if settings.base_url else ""
+        yield Finding("model", state, said + where, "" if state == "ok" else "set OPENAI_API_KEY")
+
+
+def of_sandbox(rungs: Sequence[Rung] = RUNGS) -> Iterator[Finding]:
+    """Each rung of the ladder: which one is used, why the others are not, and what would help."""
+    found = reports(rungs)
+    used = next((r.kind for r in found if r.works), "")
+    for report in found:
+        ours = {"darwin": report.kind == "sandbox-exec"}.get(sys.platform, report.kind != "sandbox-exec")
+        if report.works:
+            how = "used" if report.kind == used else "works, a better one is used"
+            yield Finding("sandbox", "ok", f"{report.kind}: {how}")
+            if report.kind == used:
+                yield from (Finding("sandbox", "note", f"{report.kind}: {limit}") for limit in report.limits)
+        elif ours:
+            state: State = "note" if used else "bad"
+            yield Finding("sandbox", state, f"{report.kind} does not work: {report.why}", report.fix)
+    if not used:
+        yield Finding("sandbox", "bad", "nothing confines commands here, so each one is asked about")
+
+
+def of_rules(settings: Settings, root: Path) -> Iterator[Finding]:
+    """Whether the kept rules can be read, and how many there are."""
+    try:
+        count = len(list(RuleBook(settings.home, root)))
+    except RuleError as error:
+        yield Finding("rules", "bad", str(error), f"mend or remove {settings.home / 'permissions.toml'}")
+        return
+    yield Finding("rules", "ok", f"{count} kept in {settings.home / 'permissions.toml'}")
+
+
+def of_folder(settings: Settings, root: Path) -> Iterator[Finding]:
+    """What the folder brings along, and whether it is trusted."""
+    state = Trust(settings.home, root).state()
+    if state.asks:
+        names = ", ".join(b.path for b in (*state.new, *state.changed)[:4])
+        yield Finding("trust", "note", f"not trusted, so they do nothing: {names}", "look at them, then /trust")
+    else:
+        yield Finding("trust", "ok", f"{len(state.known)} files of this folder are trusted")
+    hazard = config_hazard(str(root))
+    if hazard:
+        yield Finding("trust", "note", f"git would run what this repository configures as {hazard}; git is asked about")
+
+
+def of_programs() -> Iterator[Finding]:
+    """Programs that are used where they are there."""
+    for name, without in (
+        ("bash", "commands run with /bin/sh"),
+        ("git", "the branch is not shown; undo works without it"),
+    ):
+        path = shutil.which(name)
+        yield Finding("programs", "ok" if path else "note", path or f"{name} is not installed: {without}")
+
+
+def of_home(home: Path) -> Iterator[Finding]:
+    """Whether refold's own folder can be written."""
+    parent = next(p for p in (home, *home.parents) if p.exists())
+    if os.access(parent, os.W_OK):
+        yield Finding("home", "ok", str(home))
+    else:
+        yield Finding("home", "bad", f"{home} cannot be written", "set REFOLD_HOME to a folder that can")
