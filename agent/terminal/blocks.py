@@ -12,6 +12,7 @@ from agent.terminal import diff
 from agent.terminal.clean import one_line, plain
 from agent.terminal.markdown import Page, code
 from agent.terminal.paper import Line, Paper
+from agent.terminal.screen import without_edges
 from agent.terminal.stream import Block
 from agent.terminal.theme import Theme
 from agent.terminal.words import facts, lines_of
@@ -39,19 +40,13 @@ def user(text: str, theme: Theme, sign: str = "") -> Text:
 def block_lines(block: Block, paper: Paper, width: int) -> list[Line]:
     """A piece of an answer as lines. Code is coloured in the light of what stands above it in its fence."""
     if not block.code:
-        return _without_edges(paper.lines(Page(block.text, paper.theme), width))
+        return without_edges(paper.lines(Page(block.text, paper.theme), width))
     above = plain(block.before)
     lines = paper.lines(code(above + plain(block.text), block.language, paper.theme.syntax), paper.width)
     if not above:
         return lines
     known = paper.lines(code(above.rstrip("\n"), block.language, paper.theme.syntax), paper.width)
     return lines[len(known) :]
-
-
-def _without_edges(lines: list[Line]) -> list[Line]:
-    """Lines without empty ones at both ends."""
-    full = [n for n, line in enumerate(lines) if line]
-    return lines[full[0] : full[-1] + 1] if full else []
 
 
 def heading(title: str, status: str, theme: Theme) -> Text:
@@ -87,7 +82,7 @@ def command(result: ToolResult) -> Group:
 
 def _tells(result: ToolResult) -> bool:
     """Whether the output itself is worth a few lines: a command's, or what went wrong."""
-    return result.status in ("error", "denied", "unknown") or "exit_code" in result.meta or "command" in result.meta
+    return result.status in ("error", "unknown") or "exit_code" in result.meta or "command" in result.meta
 
 
 def output(lines: list[str]) -> list[Text]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from agent.commands.base import Command, find, load_commands
 from agent.identity import git_branch
@@ -48,6 +50,13 @@ class Chat:
         deck.suggest.arguments = self._arguments
         deck.screen.use_paper(Paper)
         self._adopt(session)
+        asyncio.get_running_loop().set_exception_handler(self._bug)
+
+    def _bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error in the hand that acts on a key, or in a task nobody waits for: shown, and the chat goes on."""
+        error = context.get("exception")
+        words = "".join(traceback.format_exception(error)) if error else str(context.get("message"))
+        self.face.say(f"A bug in refold. The session is kept.\n{words}", "error")
 
     @classmethod
     def begin(
@@ -89,7 +98,7 @@ class Chat:
 
     def show_session(self) -> None:
         """Draws again what was said, and what there is to know about how it was found."""
-        replay(self.deck.screen, self.talk.session.engine.history.messages)
+        replay(self.deck.screen, self.talk.session.engine.history.messages, self.talk.view.title)
         self._told = 0
         self._show_notices()
 

@@ -70,6 +70,11 @@ class Deck:
         """What goes on; not while the person is asked, for then it is their turn."""
         return [] if self.asking else self.activity.rows(width)
 
+    async def pause(self) -> None:
+        """Waits until nobody is in the middle of a word: a question must not come up under typing fingers."""
+        while time.monotonic() - self._typed < PAUSE:
+            await asyncio.sleep(PAUSE / 6)
+
     def suggest_again(self) -> None:
         """Suggests for what is typed already: those who know have come later."""
         self._changed(self.editor.buffer)
@@ -83,10 +88,8 @@ class Deck:
     # -- questions: one at a time, in the place of the input --------------------------------------------------------
 
     async def pick(self, make: Callable[[], Picker]) -> Any | None:
-        """Shows a picker and waits for its answer. It does not come up under the fingers of somebody who types."""
+        """Shows a picker and waits for its answer."""
         async with self._turns:
-            while time.monotonic() - self._typed < PAUSE:
-                await asyncio.sleep(PAUSE / 5)
             picker = make()
             self.live.dialog = picker
             self._refocus()

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agent.terminal.clean import plain
 
-_HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 ALIKE = 0.4
@@ -30,30 +30,55 @@ class Row:
 
 
 def parse(diff: str) -> list[Row]:
-    """The rows of a unified diff; what is no diff comes back as plain rows."""
-    rows: list[Row] = []
-    old = new = 0
+    """The rows of a unified diff of one or more files; what is no diff has none."""
+    reader = _Reader()
     for line in plain(diff).split("\n"):
-        if line.startswith(("--- ", "diff --git", "index ", "\\ No newline")) and (
-            not old and not new or line[0] != "-"
-        ):
-            continue
-        if line.startswith("--- ") or (line.startswith("+++ ") and not rows[-1:]):
-            continue
-        hunk = _HUNK.match(line)
-        if hunk:
-            old, new = int(hunk[1]), int(hunk[2])
-            rows += [Row("@", 0, "")] if rows else []
-        elif line[:1] == "+":
-            rows.append(Row("+", new, line[1:]))
-            new += 1
-        elif line[:1] == "-":
-            rows.append(Row("-", old, line[1:]))
-            old += 1
-        elif line[:1] == " ":
-            rows.append(Row(" ", new, line[1:]))
-            old, new = old + 1, new + 1
-    return list(_with_words(rows))
+        reader.line(line)
+    return list(_with_words(reader.rows))
+
+
+class _Reader:
+    """Reads a diff line by line. The lengths in a hunk's head say where it ends, so that a removed line that begins
+    with dashes is not taken for the head of a file."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self._old = self._new = 0
+        self._old_left = self._new_left = 0
+        self._before = ""
+
+    def line(self, line: str) -> None:
+        if self._old_left > 0 or self._new_left > 0:
+            self._body(line)
+        elif hunk := _HUNK.match(line):
+            self._hunk(hunk)
+        elif line.startswith("+++ "):
+            self._file(line[4:])
+        elif line.startswith("--- ") and line != "--- /dev/null":
+            self._before = line[4:].partition("\t")[0]
+
+    def _hunk(self, hunk: re.Match[str]) -> None:
+        self._old, self._new = int(hunk[1]), int(hunk[3])
+        self._old_left, self._new_left = int(hunk[2] or 1), int(hunk[4] or 1)
+        if self.rows and self.rows[-1].sign != "#":
+            self.rows.append(Row("@", 0, ""))
+
+    def _file(self, name: str) -> None:
+        name = name.partition("\t")[0]
+        name = self._before if name == "/dev/null" else name
+        self.rows.append(Row("#", 0, re.sub(r"^[ab]/", "", name)))
+
+    def _body(self, line: str) -> None:
+        sign = line[:1] or " "
+        if sign == "+":
+            self.rows.append(Row("+", self._new, line[1:]))
+        elif sign == "-":
+            self.rows.append(Row("-", self._old, line[1:]))
+        elif sign == " ":
+            self.rows.append(Row(" ", self._new, line[1:]))
+        took_old, took_new = sign in " -", sign in " +"
+        self._old, self._old_left = self._old + took_old, self._old_left - took_old
+        self._new, self._new_left = self._new + took_new, self._new_left - took_new
 
 
 def counts(diff: str) -> tuple[int, int]:
@@ -63,8 +88,11 @@ def counts(diff: str) -> tuple[int, int]:
 
 
 def render(diff: str, limit: int = 0) -> list[Text]:
-    """The diff as styled lines, at most `limit` of them (0: all) and then one that says how many are left."""
+    """The diff as styled lines, at most `limit` of them (0: all) and then one that says how many are left. The name of
+    a file is shown where there are several."""
     rows = parse(diff)
+    if sum(r.sign == "#" for r in rows) < 2:
+        rows = [r for r in rows if r.sign != "#"]
     wide = len(str(max((r.number for r in rows), default=0)))
     shown = rows if not limit or len(rows) <= limit + 1 else rows[:limit]
     out = [_styled(row, wide) for row in shown]
@@ -74,6 +102,8 @@ def render(diff: str, limit: int = 0) -> list[Text]:
 
 
 def _styled(row: Row, wide: int) -> Text:
+    if row.sign == "#":
+        return Text(row.text, style="bold")
     if row.sign == "@":
         return Text(f"{'':{wide}} ⋯", style="dim")
     style = {"+": "add", "-": "remove"}.get(row.sign, "")

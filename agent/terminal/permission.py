@@ -24,12 +24,11 @@ WORD = "word"
 
 def question(approval: Approval, paper: Callable[[], Paper], full: Callable[[], None]) -> Picker:
     """The picker whose answer is a Verdict, WORD (deny, with a word to the model) or None (Esc)."""
-    rule = one_line(" and ".join(approval.judgement.rule.split("\n")), 120)
     options = [Option(YES, "Yes, this once", "y")]
-    if rule:
+    if approval.judgement.rule:
         options += [
-            Option(Verdict(True, "session"), "Yes, and not ask again in this session", "s", rule, also="a"),
-            Option(Verdict(True, "project"), "Yes, and never ask again in this project", "p", rule),
+            Option(Verdict(True, "session"), "Yes, and keep the rule for this session", "s", also="a"),
+            Option(Verdict(True, "project"), "Yes, and keep the rule for this project", "p"),
         ]
     options += [Option(NO, "No", "n"), Option(WORD, "No, and tell it why or what to do instead", "d")]
 
@@ -48,25 +47,24 @@ def title(approval: Approval) -> str:
 
 
 def head_rows(approval: Approval, paper: Paper, width: int, height: int) -> Fragments:
-    """The preview and the reason, in at most `height` rows; what does not fit is said to be more."""
-    reasons = [
-        *(
-            paper.lines(Text(f"! {plain(approval.judgement.danger)}", style="error"), width)
-            if approval.judgement.danger
-            else []
-        ),
-        *(paper.lines(Text(plain(approval.judgement.reason), style="dim"), width) if approval.judgement.reason else []),
-    ]
-    room = max(1, height - len(reasons))
+    """The preview, the reason and the rule, in at most `height` rows; what does not fit is said to be more."""
+    about = [line for text in _about(approval) for line in paper.lines(text, width)]
+    room = max(1, height - len(about))
     lines = paper.lines(_preview(approval, paper.theme), width)
     if len(lines) > room:
-        hidden = len(lines) - room + 1
-        lines = [
-            *lines[: room - 1],
-            *paper.lines(Text(f"… {hidden} more lines (Ctrl-E shows all)", style="dim italic")),
-        ]
-    both = [*lines, *reasons][: max(1, height)]
+        more = Text(f"… {len(lines) - room + 1} more lines (Ctrl-E shows all)", style="dim italic")
+        lines = [*lines[: room - 1], *paper.lines(more, width)]
+    both = [*lines, *about][: max(1, height)]
     return [*paper.fragments(both), ("", "\n")]
+
+
+def _about(approval: Approval) -> list[Text]:
+    """What cannot be taken back, why it is asked, and the rule that would be kept."""
+    judgement = approval.judgement
+    rules = ", ".join(plain(rule) for rule in judgement.rule.splitlines())
+    texts = [Text(f"! {plain(judgement.danger)}", style="error")] if judgement.danger else []
+    texts += [Text(plain(judgement.reason), style="dim")] if judgement.reason else []
+    return [*texts, *([Text.assemble(("rule: ", "dim"), rules)] if rules else [])]
 
 
 def _preview(approval: Approval, theme: Theme) -> Group | Text:

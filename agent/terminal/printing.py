@@ -33,8 +33,9 @@ class Printing:
 
     def table(self, rows: Sequence[Sequence[str]], head: Sequence[str] = (), title: str = "") -> None:
         grid = Table(
-            box=box.SIMPLE_HEAD if head else None, show_header=bool(head), pad_edge=False, padding=(0, 2, 0, 0)
-        )
+            box=box.SIMPLE_HEAD if head else None, show_header=bool(head), pad_edge=False, show_edge=False,
+            padding=(0, 2, 0, 0),
+        )  # fmt: skip
         narrow = self._screen.width < 60
         for n in range(max((len(r) for r in rows), default=0)):
             grid.add_column(

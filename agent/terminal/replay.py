@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.text import Text
@@ -11,7 +11,7 @@ from agent.terminal import blocks
 from agent.terminal.clean import one_line
 from agent.terminal.markdown import Page
 from agent.terminal.screen import Screen
-from agent.terminal.words import call_title, facts
+from agent.terminal.words import facts
 from transcripts.log import Entry
 from transcripts.records import Assistant, ToolCall, ToolResult, User
 
@@ -19,7 +19,7 @@ SHOWN = 60
 """Messages that are drawn again; the earlier ones are counted."""
 
 
-def replay(screen: Screen, entries: Sequence[Entry]) -> None:
+def replay(screen: Screen, entries: Sequence[Entry], title_of: Callable[[ToolCall], str]) -> None:
     """Prints the end of a conversation. What refold itself told the model is left out."""
     told = [e.record for e in entries if not (isinstance(e.record, User) and e.record.source == "harness")]
     hidden = len(told) - SHOWN
@@ -31,10 +31,10 @@ def replay(screen: Screen, entries: Sequence[Entry]) -> None:
         )
     calls: dict[str, ToolCall] = {}
     for record in told[max(0, hidden) :]:
-        _message(screen, record, calls)
+        _message(screen, record, calls, title_of)
 
 
-def _message(screen: Screen, record: Any, calls: dict[str, ToolCall]) -> None:
+def _message(screen: Screen, record: Any, calls: dict[str, ToolCall], title_of: Callable[[ToolCall], str]) -> None:
     theme = screen.theme
     match record:
         case User(text, source):
@@ -45,7 +45,7 @@ def _message(screen: Screen, record: Any, calls: dict[str, ToolCall]) -> None:
                 screen.print(Page(text, theme), prose=True)
         case ToolResult(call_id):
             call = calls.get(call_id)
-            title = call_title(call) if call else record.name
+            title = title_of(call) if call else record.name
             head = blocks.heading(one_line(title, 160), record.status, theme)
             screen.print(Text.assemble(head, (f"  {facts(record)}", "dim")), short=True)
         case _:

@@ -56,6 +56,12 @@ class _Inline(Application[int]):
         return cells.get_cursor_position(self.layout.current_window).y
 
 
+def without_edges(lines: list[Line]) -> list[Line]:
+    """Lines without empty ones at both ends."""
+    full = [n for n, line in enumerate(lines) if line]
+    return lines[full[0] : full[-1] + 1] if full else []
+
+
 def _rows_gained(cells: Cells, width: int, upto: int) -> int:
     """Rows that the live lines above the cursor take more, once they are wrapped to this width."""
     gained = 0
@@ -136,7 +142,7 @@ class Screen:
 
         self._modes(True)
         try:
-            return await self.app.run_async(pre_run=soon)
+            return await self.app.run_async(pre_run=soon, set_exception_handler=False)
         finally:
             self._modes(False)
             self.output.release()
@@ -152,7 +158,7 @@ class Screen:
         """Prints once, above the live lines. `gap` puts an empty line before it, `prose` keeps it to a good width;
         two `short` ones after each other stand together."""
         width = min(self.width, WIDEST) if prose else 0
-        lines = self.paper.lines(renderable, width)
+        lines = without_edges(self.paper.lines(renderable, width))
         together = short and self._short and len(lines) == 1
         self.print_lines(lines, gap=gap and not together)
         self._short = short and len(lines) == 1

@@ -229,7 +229,7 @@ class View:
         running = self._activity.running
         match event:
             case ToolStarted(call, _, title):
-                self._titles[call.id] = one_line(title or self._title(call), 160)
+                self._titles[call.id] = one_line(title or self.title(call), 160)
                 running[call.id] = Running(self._titles[call.id], time.monotonic())
                 self._activity.phase("running")
             case ToolProgress(call, text):
@@ -237,7 +237,7 @@ class View:
                     running[call.id].output = (running[call.id].output + text)[-PROGRESS:]
             case ToolFinished(call, result):
                 running.pop(call.id, None)
-                title = self._titles.pop(call.id, "") or one_line(self._title(call), 160)
+                title = self._titles.pop(call.id, "") or one_line(self.title(call), 160)
                 self.outputs.append(Output(title, str(result.meta.get("diff") or "") or result.text))
                 self._screen.print(blocks.tool(title, call, result, self._screen.theme), short=True)
 
@@ -259,7 +259,8 @@ class View:
         self.outputs.append(Output(command, output))
         self._screen.print(blocks.command(result))
 
-    def _title(self, call: ToolCall) -> str:
+    def title(self, call: ToolCall) -> str:
+        """The heading of a call."""
         try:
             return self._title_of(call)
         except (ValueError, KeyError, TypeError):
