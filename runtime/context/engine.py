@@ -26,6 +26,7 @@ from runtime.context.price import PAYS_WITHIN, PRUNING_LOSS, break_even, is_cold
 from runtime.context.projection import Patch, ProjectionBuilder, View, canonical
 from runtime.context.recall import Recall
 from runtime.context.redact import Redactor, without_keys
+from runtime.context.shape import problems
 from runtime.model import Model, ModelError, ModelView
 from transcripts.log import Entry, LogWriteError, TranscriptLog
 from transcripts.records import Assistant, Checkpoint, Image, Note, Record, Request, ToolResult, Unfold, Usage, User
@@ -211,7 +212,10 @@ class ContextEngine:
         self, view: ModelView, model: str, purpose: str = "step", words: str = "", head: int = 0
     ) -> Entry:
         """Notes what is about to be sent, so that it can be rebuilt and compared. One that is no step shows the first
-        `head` messages of the view with `words` behind them."""
+        `head` messages of the view with `words` behind them. What a strict provider would refuse in it is a fault of
+        ours: a note `shape` says so, and the request is made all the same."""
+        if purpose == "step":
+            self._check_shape(view)
         units = round(self.current().units + self.fixed_units, 1)
         return self.append(
             Request(
@@ -219,6 +223,14 @@ class ContextEngine:
                 view.checkpoint, words, head, dict(view.params), self.window,
             )
         )  # fmt: skip
+
+    def _check_shape(self, view: ModelView) -> None:
+        """Looks at what is new since the last request; a message of the user's at the end may still grow."""
+        found = problems(view.messages, self._checked)
+        ends = bool(view.messages) and view.messages[-1]["role"] == "user"
+        self._checked = len(view.messages) - ends
+        if found:
+            self.append(Note("shape", found[:10]))
 
     def estimate(self) -> int:
         """Tokens of the whole request: the larger of (last reported usage + what came since) and the weighed text."""
@@ -252,7 +264,7 @@ class ContextEngine:
 
     def _reset_view(self) -> None:
         self._view: View | None = None
-        self._shown = 0
+        self._shown = self._checked = 0
         self._patch = Patch(self.store.active_checkpoint)
         self._anchor: tuple[int, float] | None = None
         self._asked: tuple[int, float] | None = None

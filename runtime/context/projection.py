@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,13 @@ FOLD_HEADER = (
     'recall(query="words") shows any of it.]'
 )
 _PLAIN = frozenset({"role", "content", "tool_calls", "tool_call_id"})
+NOT_SHOWN = "[What stood here is not shown.]"
+"""In the place of the person's words between two answers, or before the first, where they are lost or left out."""
+
 LOST_RESULT = "[The result of this call is not in the log. It may have run: verify before you repeat it.]"
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NOT_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def canonical(value: Any) -> bytes:
@@ -94,7 +101,7 @@ def wire_step(step: Step, patch: Patch, resolve: Resolve) -> list[Wire]:
 
 def _user(entry: Entry, patch: Patch, resolve: Resolve) -> Wire:
     record: User = entry.record
-    text = clean(patch.text(entry)) or "(empty message)"
+    text = _said(patch.text(entry), "(empty message)")
     pictures = [_picture(i, resolve) for i in record.images]
     if not pictures:
         return {"role": "user", "content": text}
@@ -110,7 +117,7 @@ def _picture(image: Image, resolve: Resolve) -> Wire:
 
 def _answer(step: Step, patch: Patch, resolve: Resolve) -> list[Wire]:
     record, seq = step.head.record, step.head.seq
-    text = clean(patch.text(step.head)) + _mark(record.finish, record.text)
+    text = _said(patch.text(step.head), "") + _mark(record.finish, record.text)
     message: Wire = {"role": "assistant", "content": text or (None if record.calls else "(no answer)")}
     message.update(record.extra.get("wire", {}))
     if not record.calls:
@@ -119,20 +126,30 @@ def _answer(step: Step, patch: Patch, resolve: Resolve) -> list[Wire]:
         {
             "id": call.id,
             "type": "function",
-            "function": {"name": call.name, "arguments": clean(patch.arguments(seq, call))},
+            "function": {"name": _callable(call.name), "arguments": clean(patch.arguments(seq, call))},
         }
         for call in record.calls
     ]
     out, pictures = [message], []
     for call in record.calls:
         entry = step.results.get(call.id)
-        content = clean(patch.text(entry)) if entry else LOST_RESULT
-        out.append({"role": "tool", "tool_call_id": call.id, "content": content or "(no output)"})
+        content = _said(patch.text(entry), "(no output)") if entry else LOST_RESULT
+        out.append({"role": "tool", "tool_call_id": call.id, "content": content})
         shown = entry.record.images if entry and patch.text(entry) == entry.record.text else ()
         pictures += [_picture(i, resolve) for i in shown]
     if pictures:
         out.append({"role": "user", "content": [{"type": "text", "text": "[Images from the calls above]"}, *pictures]})
     return out
+
+
+def _said(text: str, blank: str) -> str:
+    """Text as any provider takes it: whole characters, and not nothing but blanks."""
+    return clean(text) if text and not text.isspace() else blank
+
+
+def _callable(name: str) -> str:
+    """A name under which a call may be shown: models invent some that no provider takes back."""
+    return name if _NAME.fullmatch(name) else (_NOT_NAME.sub("_", name)[:64] or "unknown")
 
 
 def _mark(finish: str, text: str) -> str:
@@ -151,16 +168,23 @@ class View:
         self._hash = hashlib.sha256()
         self._last = b""
         self._last_units = 0.0
+        self._ids = _Ids()
 
     def copy(self) -> View:
         """An independent view with the same messages."""
         other = View(self.estimator)
         other.messages, other.units = list(self.messages), self.units
         other._hash, other._last, other._last_units = self._hash.copy(), self._last, self._last_units
+        other._ids = self._ids.copy()
         return other
 
     def add(self, message: Wire) -> None:
-        """Puts one message at the end."""
+        """Puts one message at the end. Nobody speaks before the person, nor twice in a row, whatever was lost or left
+        out; and every call has an id that no other has."""
+        if message["role"] == "assistant" and (not self.messages or self.messages[-1]["role"] == "assistant"):
+            self.add({"role": "user", "content": NOT_SHOWN})
+        if message["role"] in ("assistant", "tool"):
+            message = self._ids.own(message)
         if self.messages and _mergeable(self.messages[-1], message):
             message = _merge(self.messages.pop(), message)
             self.units -= self._last_units
@@ -177,6 +201,41 @@ class View:
         whole.update(self._last)
         whole.update(fixed)
         return whole.hexdigest()
+
+
+class _Ids:
+    """The ids of a view's calls. Logs that were merged or edited may hold one twice; then the later one is changed."""
+
+    def __init__(self, taken: frozenset[str] | set[str] = frozenset()) -> None:
+        self._taken = set(taken)
+        self._changed: list[tuple[str, str]] = []
+
+    def copy(self) -> _Ids:
+        return _Ids(self._taken)
+
+    def own(self, message: Wire) -> Wire:
+        """The message with ids of its own; the same object where nothing has to change."""
+        if message["role"] == "tool":
+            new = next((new for old, new in self._changed if old == message["tool_call_id"]), "")
+            if not new:
+                return message
+            self._changed.remove((message["tool_call_id"], new))
+            return {**message, "tool_call_id": new}
+        ids = [call["id"] for call in message.get("tool_calls", ())]
+        news = [self._free(name) for name in ids]
+        self._changed = [] if news == ids else list(zip(ids, news, strict=True))
+        if news == ids:
+            return message
+        calls = [{**call, "id": new} for call, new in zip(message["tool_calls"], news, strict=True)]
+        return {**message, "tool_calls": calls}
+
+    def _free(self, name: str) -> str:
+        new, n = name, 1
+        while not new or new in self._taken:
+            n += 1
+            new = f"{name or 'call'}_{n}"
+        self._taken.add(new)
+        return new
 
 
 def _mergeable(first: Wire, second: Wire) -> bool:
