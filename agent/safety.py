@@ -78,6 +78,7 @@ class Safety:
         """Makes the tools of a session run under these guards."""
         ctx.wrap, ctx.wrap_online = self.wrap, self.wrap_online
         ctx.env = self.env
+        ctx.veiled = lambda path: self.permissions.judge_path_read(path).decision != "allow"
 
     def wrap(self, argv: list[str], cwd: Path) -> list[str]:
         """Confines a command as its call was judged. Raises ToolFailure where that is not possible."""
@@ -105,7 +106,7 @@ class Safety:
         """Prepares an allowed call: its confinement, and for one with effects a snapshot; gives the note for the log
         by which that is found again. Where no snapshot can be made, a notice says so and the call goes on."""
         self._confinement = judgement.sandbox or "off"
-        if tool.effect == "read" or judgement.sandbox == "read-only":
+        if tool.effect == "read" or not judgement.effects or judgement.sandbox == "read-only":
             return None
         try:
             also = tool.writes(ctx, args) if tool.writes else []

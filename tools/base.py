@@ -80,6 +80,8 @@ class ToolContext:
     """Puts a command line into the sandbox: (argv, cwd) -> argv. None runs it bare."""
     wrap_online: Callable[[list[str], Path], list[str]] | None = None
     """Like wrap, for a program whose work is the network (fetch)."""
+    veiled: Callable[[str], bool] = lambda path: False
+    """Whether a file (an absolute path) may not be read without a question; a search passes it over."""
     takes_images: bool = False
 
     def resolve(self, path: str) -> Path:

@@ -47,6 +47,10 @@ async def grep(
         in_git=in_git(top),
     )
     request, counts, note = await _counts(ctx, top, request, glob)
+    passed = [name for name in counts if where.is_dir() and ctx.veiled(str(top / name))]
+    if passed:
+        counts = {name: n for name, n in counts.items() if name not in passed}
+        note += f"(passed over, since they may hold secrets: {', '.join(passed[:5])})\n"
     if not counts:
         skipped = "" if request.everything else " (hidden and ignored files were left out; all=true takes them in)"
         return ToolOutput(f"{note}No match in {shown(ctx, where)}{skipped}", meta={"total": 0})

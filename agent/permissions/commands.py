@@ -89,10 +89,10 @@ def _plan(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:
         online = next((p for p in analysis.parts if contacts(p)), None)
         if online is not None:
             return Judgement("deny", f"the mode plan has no network, and {online.program} needs it", "", online.text)
-        return Judgement("allow", "the sandbox lets it read only", sandbox="read-only")
+        return Judgement("allow", "the sandbox lets it read only", sandbox="read-only", effects=False)
     gaps = _unread(gate, analysis, cwd)
     if not gaps:
-        return Judgement("allow", "it only reads", sandbox="off")
+        return Judgement("allow", "it only reads", sandbox="off", effects=False)
     worst = next((g for g in gaps if g.decision == "deny"), gaps[0])
     return Judgement("deny", f"the mode plan only reads: {worst.why}", "", worst.part.text)
 
@@ -100,7 +100,7 @@ def _plan(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:
 def _ask(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:
     unread = _unread(gate, analysis, cwd)
     if not unread:
-        return Judgement("allow", "it only reads", sandbox="read-only" if gate.confined else "off")
+        return Judgement("allow", "it only reads", sandbox="read-only" if gate.confined else "off", effects=False)
     gaps = _gaps(gate, analysis, cwd)
     if gaps:
         # A line that only reads is asked about for what it reads.
@@ -117,14 +117,17 @@ def _auto(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:
     if all(allowing(p, shell_rules(gate.rules, "outside")) for p in analysis.parts if not p.transparent):
         return Judgement("allow", "your rules let it run outside of the sandbox", sandbox="off")
     confinement: Confinement = "network" if any(contacts(p) for p in analysis.parts) else "workspace"
-    return Judgement("allow", "it runs in the sandbox", danger=analysis.loses, sandbox=confinement)
+    effects = bool(analysis.why_not_safe)
+    return Judgement("allow", "it runs in the sandbox", danger=analysis.loses, sandbox=confinement, effects=effects)
 
 
 def _yolo(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:
     gaps = _dangers(gate, analysis, cwd)
     if gaps:
         return _missing(gaps, analysis)
-    return Judgement("allow", "the mode yolo asks for nothing else", danger=analysis.loses, sandbox="off")
+    effects = bool(analysis.why_not_safe)
+    why = "the mode yolo asks for nothing else"
+    return Judgement("allow", why, danger=analysis.loses, sandbox="off", effects=effects)
 
 
 _JUDGES = {"plan": _plan, "ask": _ask, "edits": _ask, "auto": _auto, "yolo": _yolo}

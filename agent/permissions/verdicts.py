@@ -25,7 +25,7 @@ class Judgement:
     that would allow it from now on, one a line ("" where no rule can). `missing` is the part of the call that nobody
     has allowed yet. `danger` names what could not be taken back, and why it is named. `sandbox` is the confinement in
     which the call has to run: read-only, workspace (no network), network (workspace and network), off, or "" for a
-    call that starts no process.
+    call that starts no process. `effects` False: it is known to change nothing.
     """
 
     decision: Decision
@@ -34,6 +34,7 @@ class Judgement:
     missing: str = ""
     danger: str = ""
     sandbox: Confinement = ""
+    effects: bool = True
 
 
 @dataclass(frozen=True)
