@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import unquote
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
@@ -17,6 +19,8 @@ from agent.terminal.graphemes import left_of, right_of
 CHIP_CHARS = 1_000
 CHIP_LINES = 10
 """A paste beyond either becomes a chip: one short word in the input that stands for the whole text."""
+
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 _CHIP = re.compile(r"\[(?:Pasted text|Image) #(\d+)[^\]\n]*\]")
 
@@ -37,8 +41,11 @@ class Editor:
         return self.buffer.text
 
     def paste(self, data: str) -> None:
-        """Inserts a pasted text, a big one as a chip."""
+        """Inserts a pasted text, a big one and the path of a picture as a chip."""
         text = pasted(data)
+        if picture := picture_path(text):
+            self.attach(picture)
+            return
         lines = text.count("\n") + 1
         if len(text) <= CHIP_CHARS and lines <= CHIP_LINES:
             self.buffer.insert_text(text)
@@ -112,6 +119,20 @@ class Editor:
     def _chip(self, words: str) -> str:
         self._count += 1
         return f"[{words.format(self._count)}]"
+
+
+def picture_path(text: str) -> Path | None:
+    """The picture a pasted text names, as terminals write a file that is dropped on them: quoted, escaped, or a URL."""
+    words = text.strip()
+    if "\n" in words or len(words) > 4096 or Path(words.strip("'\"")).suffix.lower() not in PICTURES:
+        return None
+    name = unquote(words.removeprefix("file://")) if words.startswith("file://") else words
+    try:
+        (name,) = shlex.split(name)
+        path = Path(name).expanduser()
+        return path if path.is_file() else None
+    except (ValueError, OSError):
+        return None
 
 
 class ChipColours(Processor):

@@ -34,7 +34,9 @@ def _sending(keys: KeyBindings, deck: Deck) -> None:
     keys.add("tab", filter=plain & ~working)(lambda e: None)
     keys.add("up", filter=plain)(lambda e: deck.hands.up())
     keys.add("down", filter=plain)(lambda e: deck.editor.buffer.auto_down())
-    keys.add("escape", filter=typing)(lambda e: deck.hands.escape())
+    # In vi's insert mode Esc ends it, as it always does there; on an empty input it stops what runs.
+    stops = ~vi_insert_mode | Condition(lambda: not deck.editor.text or bool(deck.suggest.items))
+    keys.add("escape", filter=typing & stops)(lambda e: deck.hands.escape())
     keys.add("s-tab", filter=typing)(lambda e: deck.hands.next_mode())
     keys.add(Keys.BracketedPaste, filter=typing)(lambda e: deck.editor.paste(e.data))
 
