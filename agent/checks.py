@@ -17,17 +17,21 @@ from agent.outcome import Outcome
 
 SHOWN = 6_000
 """Characters of a failed check's output that go back to the model: its end, where the failure stands."""
+BRIEF = 500
+"""Characters of it for a small model."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that does not hold. `of`: check or schema; `message` is what the model is told, `why` the person."""
+    """Something that does not hold. `of`: check or schema; `message` is what the model is told, `brief` what a small
+    model is told that begins anew, `why` what the person is told."""
 
     of: str
     code: Exit
     cause: str
     why: str
     message: str
+    brief: str = ""
 
 
 async def run_check(command: str, cwd: Path, guard: Guard, env: Mapping[str, str]) -> Problem | None:
@@ -58,7 +62,8 @@ async def run_check(command: str, cwd: Path, guard: Guard, env: Mapping[str, str
         "Find the cause, mend it, and say when it is done. The check itself must not be changed."
     )
     why = f"the required check still fails: `{command}` exits {process.returncode}"
-    return Problem("check", Exit.CHECK, "check_failed", why, words)
+    brief = f"An earlier try is in the folder and `{command}` failed:\n{said[-BRIEF:]}"
+    return Problem("check", Exit.CHECK, "check_failed", why, words, brief)
 
 
 def load_schema(given: str) -> dict[str, Any]:
@@ -102,7 +107,9 @@ def answer_problem(schema: dict[str, Any], outcome: Outcome) -> tuple[Problem | 
 
 def _unfit(what: str) -> Problem:
     words = f"Your answer does not fit the JSON Schema: {what}. Answer again with the JSON value alone."
-    return Problem("schema", Exit.FAILED, "json_schema", f"the answer does not fit the JSON schema: {what}", words)
+    return Problem(
+        "schema", Exit.FAILED, "json_schema", f"the answer does not fit the JSON schema: {what}", words, words
+    )
 
 
 def json_in(text: str) -> Any:

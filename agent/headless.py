@@ -19,7 +19,7 @@ from agent.pipes import OutputClosed
 from agent.session import Session
 from runtime.events import Notice, TurnEnded
 from runtime.model import ModelError
-from transcripts.records import ToolCall
+from transcripts.records import Rewind, ToolCall
 
 REPAIRS = 3
 """How often an answer that does not fit the schema is sent back."""
@@ -118,10 +118,13 @@ class _Run:
         return _kept(self.order, outcome)
 
     async def prompt(self, text: str) -> Outcome:
-        """One prompt with all that the order asks of its answer: check and schema, sent back until they hold."""
+        """One prompt with all that the order asks of its answer: check and schema, sent back until they hold.
+
+        A small model begins anew with the task and the last failure: its own failed tries would only be repeated.
+        """
         rounds = {"check": CHECK_ROUNDS, "schema": REPAIRS}
-        ask = text + (schema_words(self.order.schema) if self.order.schema is not None else "")
-        source = "typed"
+        ask = task = text + (schema_words(self.order.schema) if self.order.schema is not None else "")
+        source, start = "typed", self._newest()
         while True:
             outcome, problem = await self._round(ask, source)
             if problem is None or outcome.code:
@@ -132,6 +135,13 @@ class _Run:
             if found := self.guard.over():
                 return replace(outcome, code=found[0], cause=found[1], why=f"{found[2]}; {problem.why}")
             ask, source = problem.message, "harness"
+            if getattr(self.session.model, "small", False):
+                self.session.engine.append(Rewind(start))
+                ask = f"{task}\n\n{problem.brief}"
+
+    def _newest(self) -> int:
+        entries = self.session.log.entries
+        return entries[-1].seq if entries else 0
 
     async def _round(self, text: str, source: str) -> tuple[Outcome, Problem | None]:
         ended = await self._turn(text, source)
