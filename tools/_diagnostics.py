@@ -12,6 +12,7 @@ import re
 import shutil
 import tomllib
 import warnings
+import xml.parsers.expat as expat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from tools.base import ToolContext
 _SECONDS = 5.0
 """For one checker; beyond it nothing is said."""
 
-_MAX_TEXT = 2_000_000
+_MAX_TEXT = 1_000_000
 """Characters of the largest text that is checked."""
 
 _MAX_SHOWN = 8
@@ -63,7 +64,7 @@ async def new_problems(ctx: ToolContext, where: Path, before: str, after: str) -
 
 
 async def _check(ctx: ToolContext, where: Path, text: str) -> list[Problem]:
-    inside = {".py": _python, ".pyi": _python, ".json": _json, ".toml": _toml}.get(where.suffix)
+    inside = None if _WITH_COMMENTS.search(str(where)) else _INSIDE.get(where.suffix)
     found = inside(text) if inside else await _outside(ctx, where, text)
     if not found and where.suffix in (".py", ".pyi") and _uses_ruff(ctx, where):
         found = await _ruff(ctx, where, text)
@@ -102,6 +103,21 @@ def _toml(text: str) -> list[Problem]:
     return []
 
 
+def _xml(text: str) -> list[Problem]:
+    try:
+        expat.ParserCreate().Parse(text.encode("utf-8", "replace"), True)
+    except expat.ExpatError as error:
+        return [Problem(error.lineno, f"invalid XML: {expat.ErrorString(error.code)}")]
+    return []
+
+
+_INSIDE = {".py": _python, ".pyi": _python, ".json": _json, ".toml": _toml, ".xml": _xml, ".svg": _xml}
+
+_WITH_COMMENTS = re.compile(r"[/\\](?:[tj]sconfig[^/]*|devcontainer|\.eslintrc)\.json$|[/\\]\.vscode[/\\]")
+"""JSON files that may have comments in them, which is not for us to complain of."""
+
+_C_ERROR = r"<stdin>:(?P<line>\d+):\d+: (?:fatal )?error: (?P<words>.*)"
+
 _OUTSIDE: dict[str, tuple[Sequence[str], str]] = {
     ".sh": (("bash", "-n"), r"line (?P<line>\d+): (?P<words>.*)"),
     ".bash": (("bash", "-n"), r"line (?P<line>\d+): (?P<words>.*)"),
@@ -113,6 +129,10 @@ _OUTSIDE: dict[str, tuple[Sequence[str], str]] = {
     ".go": (("gofmt", "-e"), r"<standard input>:(?P<line>\d+):\d+: (?P<words>.*)"),
     ".rb": (("ruby", "-c", "-"), r"-:(?P<line>\d+): (?P<words>.*)"),
     ".php": (("php", "-n", "-l"), r"(?P<words>Parse error.*) on line (?P<line>\d+)"),
+    ".c": (("gcc", "-fsyntax-only", "-x", "c", "-"), _C_ERROR),
+    ".cc": (("g++", "-fsyntax-only", "-x", "c++", "-"), _C_ERROR),
+    ".cpp": (("g++", "-fsyntax-only", "-x", "c++", "-"), _C_ERROR),
+    ".rs": (("rustfmt", "--edition", "2021", "--check"), r"error: (?P<words>.*)\n\s*--> <stdin>:(?P<line>\d+)"),
     ".lua": (("luac", "-p", "-"), r"stdin:(?P<line>\d+): (?P<words>.*)"),
 }
 """Checkers that take the text on their input, and how their complaints read."""
@@ -162,7 +182,7 @@ async def _run(ctx: ToolContext, argv: Sequence[str], text: str, cwd: Path) -> t
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             cwd=cwd,
-            env=dict(ctx.env),
+            env={**ctx.env, "LC_ALL": "C"},  # so that complaints are in English
             start_new_session=True,
         )
     except OSError:

@@ -14,6 +14,7 @@ from tools._diagnostics import new_problems
 from tools._diff import counts, unified
 from tools._edits import check_borders, elision, spliced
 from tools._files import digest, load, locate, replace, shown
+from tools._notebook import is_notebook
 from tools._patch import Step, named, parse, place
 from tools._seen import forget, remember, remember_whole, state, what_changed
 from tools._text import NotText, decode, endings
@@ -113,7 +114,10 @@ def _patched(data: bytes, step: Step) -> bytes:
         splices = place(seen, step.chunks, step.path)
         if not old.sure:
             check_borders(seen, splices, step.path)
-        return old.encode(spliced(old.text, splices))
+        after = old.encode(spliced(old.text, splices))
+        if step.path.endswith(".ipynb") and is_notebook(data) and not is_notebook(after):
+            raise ToolFailure(f"{step.path} would no longer be a notebook. Nothing was changed.")
+        return after
     except NotText as error:
         raise ToolFailure(f"{step.path}: {error}. Nothing was changed.") from None
 

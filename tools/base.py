@@ -225,6 +225,8 @@ class Toolbox:
 
     tools: Mapping[str, Tool]
     ctx: ToolContext
+    instead: Callable[[], Awaitable[ToolOutput]] | None = None
+    """Runs once in the place of the next call: a change as the person has left it."""
 
     def specs(self) -> list[dict[str, Any]]:
         """All tools as chat-completions `tools` entries, in a fixed order."""
@@ -243,8 +245,9 @@ class Toolbox:
         problem, values = check_arguments(found.schema, args)
         if problem:
             return ToolOutput(f"{name}: {problem}", ok=False)
+        instead, self.instead = self.instead, None
         try:
-            out = await found.run(self.ctx, **values)
+            out = await (instead() if instead else found.run(self.ctx, **values))
         except ToolFailure as error:
             return ToolOutput(str(error), ok=False)
         except (OSError, ValueError) as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 
 def patch(*lines: str) -> str:
@@ -177,3 +179,36 @@ def test_writes_and_preview(ws):
     assert tool.writes(ws.ctx, args) == [ws.root / "f", ws.root / "g"]
     assert tool.preview(ws.ctx, args) == ("--- a/f\n+++ b/f\n@@ -1 +0,0 @@\n-a\n--- a/g\n+++ b/g\n@@ -0,0 +1 @@\n+b\n")
     assert tree(ws) == {"f": b"a\n"}
+
+
+def test_a_notebook_stays_one(ws):
+    book = '{"cells": [], "nbformat": 4}\n'
+    ws.put("n.ipynb", book)
+    out = ws.call("apply_patch", patch=patch("*** Update File: n.ipynb", f"-{book.strip()}", "+{"))
+    assert not out.ok and "no longer be a notebook" in out.text and ws.bytes("n.ipynb").decode() == book
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    old=st.lists(st.sampled_from(["a", "b", "  c", "d ", "é"]), max_size=12),
+    cut=st.lists(st.booleans(), min_size=13, max_size=13),
+    add=st.lists(st.lists(st.sampled_from(["x", "  y", "z"]), max_size=2), min_size=13, max_size=13),
+    end=st.sampled_from(["\n", "\r\n"]),
+    closed=st.booleans(),
+)
+def test_a_patch_made_of_two_texts_turns_one_into_the_other(ws, old, cut, add, end, closed):
+    lines = [f"{line}{n}" for n, line in enumerate(old)]
+    steps, after, left_last = ["@@"], [], not closed and bool(lines)
+    for n, line in enumerate(lines):
+        steps += [f"+{new}" for new in add[n]] + [f"{'-' if cut[n] else ' '}{line}"]
+        after += add[n] + ([] if cut[n] else [line])
+    steps += [f"+{new}" for new in add[len(lines)]]
+    after += add[len(lines)]
+    left_last = left_last and not cut[len(lines) - 1] and not add[len(lines)]
+    before = end.join(lines) + (end if closed and lines else "")
+    ws.put("f", before)
+    ws.ctx.seen.clear()
+    out = ws.call("apply_patch", patch=patch("*** Update File: f", *steps))
+    used = end if end in before else "\n"
+    expected = used.join(after) + (used if after and not left_last else "")
+    assert out.ok == (len(steps) > 1) and ws.bytes("f").decode() == (expected if out.ok else before)
