@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +126,17 @@ def test_ask_user(ws):
     out = ws.call("ask_user", question=" Which? ", choices=["a", " b", ""])
     assert out.text == "The person answered: Which? ['a', 'b']"
     assert ws.call("ask_user", question=" ").text == "The question is empty."
+
+
+def test_the_page_about_tools_is_true():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "tools.md").read_text("utf-8")
+    table = {
+        m[1]: (m[2], m[3]) for m in re.finditer(r"^\| `(\w+)` \| (.*) \| (read|write|execute) \|$", page, re.MULTILINE)
+    }
+    assert table == {name: (arguments(tool.schema), tool.effect) for name, tool in TOOLS.items()}
+
+
+def arguments(schema) -> str:
+    defaults = {k: p.get("default") for k, p in schema["properties"].items()}
+    said = {k: str(d).lower() if isinstance(d, bool) else d for k, d in defaults.items()}
+    return ", ".join(f"`{k}`" if d is None else f"`{k}` = {d}" for k, d in said.items())
