@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from agent import logbook, workshop
 from agent.logbook import SessionError
 from agent.models import make_model
 from agent.permissions import Approval, Approver, Judgement, Permissions, Verdict
+from agent.review import apply, contents_of
 from agent.settings import Settings
 from runtime.context.compact import CompactOutcome
 from runtime.context.ledger import Row, ledger
@@ -189,6 +191,7 @@ class Session:
 
     async def _permit(self, call: ToolCall) -> Permit:
         """Whether a call may run: by mode and rules, else by asking the person."""
+        self.toolbox.instead = None
         tool, ctx = self.toolbox.tools[call.name], self.toolbox.ctx
         problem, args = check_arguments(tool.schema, call.args)
         if problem:
@@ -209,12 +212,17 @@ class Session:
         if self.approve is None:
             way = f" The rule that would allow it: {judgement.rule}" if judgement.rule else ""
             return Permit(False, f"[Not allowed, and nobody is here to ask: {judgement.reason}{way}]")
-        preview = tool.preview(self.toolbox.ctx, args) if tool.preview else str(args.get("command", ""))
+        ctx = self.toolbox.ctx
+        preview = tool.preview(ctx, args) if tool.preview else str(args.get("command", ""))
+        contents = contents_of(tool, ctx, args)
         title = self.toolbox.title(call.name, args)
-        verdict: Verdict = await self.approve(Approval(call, title, tool.effect, preview, judgement))
+        asked = Approval(call, title, tool.effect, preview, judgement, contents, ctx)
+        verdict: Verdict = await self.approve(asked)
         if not verdict.allow:
             said = f" They said: {verdict.message}" if verdict.message else ""
             return Permit(False, f"[The person did not allow this call.{said}]")
+        if verdict.review is not None:
+            self.toolbox.instead = partial(apply, verdict.review, ctx)
         if verdict.scope != "once" and judgement.rule:
             for rule in judgement.rule.splitlines():
                 self.permissions.remember(rule, verdict.scope)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from agent.review import Contents, Review
+from tools.base import ToolContext
 from transcripts.records import ToolCall
 
 Decision = Literal["allow", "ask", "deny"]
@@ -39,23 +41,28 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Approval:
-    """The question put to the person: what will happen (`preview`: a unified diff or the whole command)."""
+    """The question put to the person: what will happen (`preview`: a unified diff or the whole command). `contents`:
+    what each file holds before and after, for a change that can be reviewed hunk by hunk, with the `ctx` it is made in;
+    empty for any other."""
 
     call: ToolCall
     title: str
     effect: str
     preview: str
     judgement: Judgement
+    contents: Contents = field(default_factory=dict)
+    ctx: ToolContext | None = None
 
 
 @dataclass(frozen=True)
 class Verdict:
     """The person's answer. `scope` says for how long the rule of the judgement is remembered; `message` is a word to
-    the model."""
+    the model; `review` is the change as they left it, where they looked at its hunks."""
 
     allow: bool
     scope: Scope = "once"
     message: str = ""
+    review: Review | None = None
 
 
 Approver = Callable[[Approval], Awaitable[Verdict]]

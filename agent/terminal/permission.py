@@ -20,11 +20,14 @@ YES = Verdict(True)
 NO = Verdict(False)
 STOP = "stop"
 WORD = "word"
+REVIEW = "review"
 
 
 def question(approval: Approval, paper: Callable[[], Paper], full: Callable[[], None]) -> Picker:
-    """The picker whose answer is a Verdict, WORD (deny, with a word to the model) or None (Esc)."""
+    """The picker whose answer is a Verdict, REVIEW, WORD (deny, with a word to the model) or None (Esc)."""
     options = [Option(YES, "Yes, this once", "y")]
+    if approval.contents:
+        options.append(Option(REVIEW, "Look at it hunk by hunk", "h"))
     if approval.judgement.rule:
         options += [
             Option(Verdict(True, "session"), "Yes, and keep the rule for this session", "s", also="a"),
@@ -52,7 +55,7 @@ def head_rows(approval: Approval, paper: Paper, width: int, height: int) -> Frag
     room = max(1, height - len(about))
     lines = paper.lines(_preview(approval, paper.theme), width)
     if len(lines) > room:
-        more = Text(f"… {len(lines) - room + 1} more lines (Ctrl-E shows all)", style="dim italic")
+        more = Text(f"… {len(lines) - room + 1} more lines (Ctrl-E shows all)", style="aside")
         lines = [*lines[: room - 1], *paper.lines(more, width)]
     both = [*lines, *about][: max(1, height)]
     return [*paper.fragments(both), ("", "\n")]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 
 from agent.permissions import Approval, Verdict
 from agent.terminal import permission
 from agent.terminal.clean import one_line
 from agent.terminal.dialogs import Option, Picker
+from agent.terminal.review import review
 from agent.terminal.talk import Talk, rang
 
 
@@ -31,6 +33,11 @@ class Questions:
             answer = await self._deck.pick(lambda: permission.question(approval, lambda: self._deck.screen.paper, full))
             if isinstance(answer, Verdict):
                 return self._said(approval, answer)
+            if answer == permission.REVIEW:
+                verdict = await review(self._deck, approval, os.environ)
+                if verdict is not None:
+                    return verdict
+                continue
             if answer is None:
                 self._talk.stop()
                 await asyncio.sleep(0)  # where the stop takes hold: nothing more of the turn runs
