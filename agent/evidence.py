@@ -20,7 +20,7 @@ _CHECK = re.compile(
 )
 """Words of commands that check something; the last of these is better evidence than the last `ls`."""
 
-CLOSING = 60
+CLOSING = 48
 """Characters of a command that are shown."""
 
 

@@ -92,7 +92,7 @@ def output(lines: list[str]) -> list[Text]:
     hidden = len(lines) - HEAD - TAIL
     return [
         *map(_output_line, lines[:HEAD]),
-        Text(f"… {hidden:,} more lines (Ctrl-O)", style="dim italic"),
+        Text(f"… {hidden:,} more lines (Ctrl-O)", style="aside"),
         *map(_output_line, lines[-TAIL:]),
     ]
 
@@ -120,7 +120,7 @@ def todo(items: Any, theme: Theme) -> list[Text]:
 
 def thought(text: str, took: str, theme: Theme) -> Text:
     """What is left of the model's thinking: one line."""
-    return Text(f"{theme.sign('∴', '~')} Thought{took} (Ctrl-O shows it)", style="dim italic")
+    return Text(f"{theme.sign('∴', '~')} Thought{took} (Ctrl-O shows it)", style="aside")
 
 
 def note(text: str, role: str, theme: Theme) -> Text:

@@ -76,7 +76,7 @@ class Paper:
 
 
 def _styles(styles: Mapping[str, str]) -> dict[str, str]:
-    out = dict(styles)
+    out = {**styles, "aside": f"italic {styles['dim']}"}
     out |= {
         "markdown.code": styles["code"], "markdown.link_url": styles["link"], "markdown.link": styles["link"],
         "markdown.item.bullet": styles["accent"], "markdown.item.number": styles["accent"],

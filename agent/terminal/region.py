@@ -29,6 +29,9 @@ from agent.terminal.editor import ChipColours, Editor
 from agent.terminal.fragments import Fragments, Rows, joined
 from agent.terminal.graphemes import ClusterCells
 
+TAIL = 12
+"""Rows of what is being written that are live; more of them would flicker on slow lines."""
+
 
 @dataclass
 class Live:
@@ -99,7 +102,7 @@ class Region:
         return self._size()[0]
 
     def _tail(self) -> Rows:
-        room = max(2, self._size()[1] // 2 - 1)
+        room = max(2, min(TAIL, self._size()[1] // 2 - 1))
         return self._live.tail[-room:]
 
     def _rows(self, rows: Callable[[], Rows]) -> ConditionalContainer:
