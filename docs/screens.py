@@ -159,7 +159,7 @@ def tell(theme: str, suffix: str = "") -> None:
         terminal.wait("Run this command")
         station("diff")
         terminal.type("y")
-        terminal.wait("nothing edited since")
+        terminal.wait("exit 0, just now")
         station("chat")
         terminal.type("/context\r")
         terminal.wait("Folding begins")
