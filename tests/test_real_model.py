@@ -14,6 +14,7 @@ from tests.support.command import argv, refold
 RUNS = int(os.environ.get("REFOLD_TEST_RUNS", "10"))
 GOOD = RUNS - RUNS // 10
 """Of ten runs nine have to succeed."""
+GREETINGS = ("hello", "hello, world", "hello world")
 
 
 @pytest.mark.real_model
