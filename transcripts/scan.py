@@ -51,7 +51,7 @@ class _Reader:
         self.found: list[Entry] = []
         self.edited: list[Entry] = []
         self.bad: list[_Region] = []
-        self.repeated = 0
+        self.repeated = self.padding = 0
         self.disorder = False
         self._seen: dict[int, bytes] = {}
         self._last = 0
@@ -91,6 +91,7 @@ class _Reader:
         start = line.find(body)
         try:
             self._keep(line, offset, start, start + len(body))
+            self.padding += line.count(b"\0")
         except LineError:
             if not self._edited(line, offset, start, start + len(body)):
                 self._salvage(line, offset, why)
@@ -144,6 +145,8 @@ class _Reader:
         out.torn = next((r.offset for r in self.bad if r.offset > end), -1)
         if self.repeated:
             out.problems.append(f"{self.repeated} repeated record(s) were counted once")
+        if self.padding:
+            out.problems.append(f"{self.padding:,} NUL bytes stood around records; no record is missing there")
         if self.disorder:
             self.found.sort(key=lambda e: e.seq)
             out.problems.append("records stood in the wrong order and were put right by their numbers")
