@@ -77,10 +77,10 @@ def classify_model_error(
 def looks_truncated(estimate: int, reported: int | None) -> bool:
     """Whether a server silently dropped a part of the prompt: it counted far fewer tokens than were sent.
 
-    Below 2,000 tokens nothing is said, for there an estimate may be off by half; 0.5 is safely under the error of the
-    worst estimate (Chinese at four characters a token would be too low, never too high).
+    A half is more than the worst estimate is off by. No server cuts to under a thousand tokens, so a smaller count is
+    a server that does not really count.
     """
-    return reported is not None and reported > 0 and estimate >= 2000 and reported < 0.5 * estimate
+    return reported is not None and reported >= 1000 and reported < 0.5 * estimate
 
 
 def _gather(value: Any, said: _Said, depth: int, key: str = "") -> None:

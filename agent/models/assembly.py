@@ -47,7 +47,8 @@ NOT_RUN = {
 
 @dataclass
 class Assembly:
-    """One answer in the making. `model` is its name for the record; `taken` the call ids of the conversation.
+    """One answer in the making. `model` is its name for the record; `taken` the call ids of the conversation;
+    `gives_back` the fields of its thinking that the provider wants to see again.
 
     `usage` is the last usage object seen, `finish` the finish reason as the server said it ("" until then).
     """
@@ -55,6 +56,7 @@ class Assembly:
     model: str
     taken: set[str] = field(default_factory=set)
     already_thinking: bool = False
+    gives_back: frozenset[str] = frozenset()
     usage: Mapping[str, Any] | None = None
     finish: str = ""
     text: list[str] = field(default_factory=list)
@@ -125,7 +127,9 @@ class Assembly:
         return Assistant(text, calls, clean("".join(self.reasoning)), finish, self.model, self._extra())
 
     def _extra(self) -> dict[str, Any]:
-        return {"reasoning_details": self.details} if self.details else {}
+        found = {"reasoning_content": clean("".join(self.reasoning)), "reasoning_details": self.details}
+        wire = {name: value for name, value in found.items() if value and name in self.gives_back}
+        return {"wire": wire} if wire else {}
 
     def _begun(self) -> bool:
         return bool(self.text or self.reasoning or self._slots.slots)

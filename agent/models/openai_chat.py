@@ -15,11 +15,11 @@ from typing import Any
 from agent.models import wire
 from agent.models.assembly import Assembly, Delta
 from agent.models.base import ModelOptions, config_error, usage_of
-from agent.models.connection import Connection, Response
+from agent.models.connection import Response
 from agent.models.curtain import Curtain
+from agent.models.remote import RemoteModel
 from agent.models.sse import ChunkReader
 from agent.models.text_calls import lift_calls
-from agent.models.windows import Window
 from runtime.events import TextDelta, ToolCallDelta
 from runtime.model import Answer, ModelError, ModelErrorKind, ModelEvent, ModelView
 from transcripts.records import Assistant
@@ -27,55 +27,38 @@ from transcripts.records import Assistant
 DEFAULT_URL = "https://api.openai.com/v1"
 GRACE = 3.0
 """Seconds to wait after the finish reason for usage and the end of the stream; some servers keep the line open."""
-
 KEEP_ALIVES = 4
 """How many timeouts long a server may send nothing but signs of life; some do so while a request waits in a queue."""
 
 
 def create(name: str, options: ModelOptions) -> OpenAIChat:
     """The model of that name at `options.base_url`. Raises ModelError where name or key is missing."""
+    return OpenAIChat(name, checked(name, options, "openai_chat"))
+
+
+def checked(name: str, options: ModelOptions, provider: str) -> ModelOptions:
+    """The options, if they are enough to ask OpenAI or a server like it. Raises ModelError CONFIG or AUTH."""
     if not name:
-        raise config_error("Which model? Name one after the colon, for example openai_chat:gpt-5.")
+        raise config_error(f"Which model? Name one after the colon, for example {provider}:gpt-5.")
     if not options.api_key and not options.base_url:
         words = "There is no key for OpenAI. Set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs none."
         raise ModelError(ModelErrorKind.AUTH, words)
-    return OpenAIChat(name, options)
+    return options
 
 
-class OpenAIChat:
+class OpenAIChat(RemoteModel):
     """A model behind chat completions. `extra` of the options: tool_protocol ("native" or "text"), body (more fields of
     each request), label (what to call the provider in `name`)."""
 
     def __init__(self, model: str, options: ModelOptions) -> None:
-        self.model = model
-        self.options = options
-        self.name = f"{options.extra.get('label', 'openai_chat')}:{model}"
-        self.connection = Connection(options.base_url or DEFAULT_URL, options)
-        self._window = Window(self.connection.base_url, model, options)
-        self._habits = wire.Habits(tool_protocol=options.extra.get("tool_protocol", "native"))
+        super().__init__(model, options, provider="openai_chat", default_url=DEFAULT_URL)
+        self._habits = wire.habits_of(self.profile, options)
         self._taken: set[str] | None = None
 
     @property
-    def window(self) -> int:
-        """The window in tokens."""
-        return self._window.tokens
-
-    @property
-    def window_source(self) -> str:
-        """Who said so: learned, set, asked, table or default."""
-        return self._window.source
-
-    def learn_window(self, tokens: int) -> None:
-        """Remembers what an error told: from now on, and for the next sessions with this server and model."""
-        self._window.learn(tokens)
-
-    async def prepare(self) -> None:
-        """Does before the first request what takes time: imports the SDK."""
-        await self.connection.warm()
-
-    async def close(self) -> None:
-        """Closes idle connections."""
-        await self.connection.close()
+    def tool_protocol(self) -> str:
+        """native, or text where the model writes its calls as ```json blocks."""
+        return self._habits.tool_protocol
 
     async def stream(self, view: ModelView) -> AsyncGenerator[ModelEvent]:
         """Streams the answer to one view; see runtime.model.Model."""
@@ -95,11 +78,12 @@ class OpenAIChat:
 
     async def _once(self, view: ModelView, habits: wire.Habits) -> AsyncGenerator[ModelEvent]:
         started = time.monotonic()
-        assembly = Assembly(self.name, self._taken or set())
+        assembly = Assembly(self.name, self._taken or set(), self.profile.think_open, habits.gives_back)
         reader, curtain = ChunkReader(), Curtain(loose=habits.tool_protocol == "text")
         body = wire.body(self.model, view, self.options, habits)
         try:
             async with self.connection.open(_open, body) as response:
+                self.begin_pricing()
                 while data := await _more(response, assembly, reader):
                     for event in _events(reader.feed(data), assembly, curtain):
                         yield event
@@ -111,7 +95,9 @@ class OpenAIChat:
             rest = curtain.close()
             if rest and not message.calls:
                 yield TextDelta(rest)
-            yield Answer(message, usage_of(assembly.usage, self.name, started))
+            usage = await self.priced(usage_of(assembly.usage, self.name, started))
+            self.check_count(view, usage, message)
+            yield Answer(message, usage)
         except ModelError as error:
             raise assembly.failed(error) from error.__cause__
 
@@ -138,8 +124,8 @@ def _behind(curtain: Curtain, events: Iterable[Delta]) -> Iterator[Delta]:
 
 
 def _with_calls(message: Assistant, view: ModelView, habits: wire.Habits) -> Assistant:
-    needs = {t["function"]["name"]: t["function"].get("parameters", {}).get("required", ()) for t in view.tools}
-    return lift_calls(message, list(needs), habits.tool_protocol == "text", needs)
+    names = [t["function"]["name"] for t in view.tools]
+    return lift_calls(message, names, loose=habits.tool_protocol == "text")
 
 
 async def _more(response: Response, assembly: Assembly, reader: ChunkReader) -> bytes:

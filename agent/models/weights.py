@@ -115,9 +115,11 @@ class Fetch:
                 mode = "ab" if have and response.status == 206 else "wb"
                 with self.part.open(mode) as out:
                     self._copy(response, out, have if mode == "ab" else 0)
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise OSError(f"{request.host}: {error}") from None
         except urllib.error.URLError as error:
-            why = error if isinstance(error, urllib.error.HTTPError) else error.reason
-            raise OSError(f"{request.host}: {why}") from error
+            raise OSError(f"{request.host}: {error.reason}") from error
         if self.part.stat().st_size < self.source.size:
             raise OSError(f"{request.host}: the download broke off")
 

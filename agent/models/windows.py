@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ class Window:
     def __init__(self, base_url: str, model: str, options: ModelOptions, table: int | None = None) -> None:
         self._key = f"{base_url} {model}"
         self._path = options.home / "windows.json"
-        self._learned = _remembered(self._path).get(self._key, {}).get("window")
+        self._old = _remembered(self._path).get(self._key, {})
+        self._learned: int | None = self._old.get("window")
         self._set = options.window
         self._asked: int | None = None
         self._table = table
@@ -39,19 +41,28 @@ class Window:
         return next((name for name, value in found.items() if value), "default")
 
     def ask(self, tokens: int | None) -> None:
-        """Takes what the server says about itself."""
+        """Takes what the server says about itself. What was learned from it once, while it said something else, is out
+        of date: it has been started anew with another window."""
         self._asked = tokens if tokens and tokens >= SMALLEST else None
+        if self._asked and self._old and self._old.get("asked") != self._asked:
+            self.forget()
+        self._old = {}
 
     def learn(self, tokens: int) -> None:
         """Takes and remembers what an error proved. A file that cannot be written is no reason to stop."""
         if tokens < SMALLEST:
             return
         self._learned = tokens
-        everything = {**_remembered(self._path), self._key: {"window": tokens}}
-        try:
+        self._save({**_remembered(self._path), self._key: {"window": tokens, "asked": self._asked}})
+
+    def forget(self) -> None:
+        """Takes back what was learned: it was no proof after all."""
+        self._learned = None
+        self._save({k: v for k, v in _remembered(self._path).items() if k != self._key})
+
+    def _save(self, everything: dict[str, Any]) -> None:
+        with suppress(OSError):
             _write(self._path, everything)
-        except OSError:
-            return
 
 
 def _remembered(path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.models.base import ModelOptions
+from agent.models.profiles import ModelProfile
 from agent.models.text_protocol import as_text, with_tools
 from runtime.model import ModelError, ModelErrorKind, ModelView
 
@@ -32,6 +33,16 @@ _SPOKEN_FOR = frozenset(
 
 OPTIONAL = ("stream_options", "temperature", "tool_choice", "reasoning_effort", "prompt_cache_key", "return_progress")
 """Fields a request can do without when a server refuses them."""
+
+
+def habits_of(profile: ModelProfile, options: ModelOptions) -> Habits:
+    """How a model is asked before it has refused anything."""
+    return Habits(
+        tool_protocol=options.extra.get("tool_protocol") or profile.tool_protocol,
+        output_field=profile.output_field,
+        without=frozenset(profile.without),
+        gives_back=frozenset([profile.reasoning_back] if profile.reasoning_back else []),
+    )
 
 
 def body(model: str, view: ModelView, options: ModelOptions, habits: Habits) -> dict[str, Any]:

@@ -231,9 +231,10 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         body = json.loads(raw)
         state = self.server_state
-        if self.path in state.gets:
+        if not self.path.startswith("/v1/"):
             state.got.append(self.path)
-            self._whole(Reply(body=state.gets[self.path]))
+            found = state.gets.get(self.path)
+            self._whole(Reply(status=200 if found is not None else 404, body=found if found is not None else {}))
             return
         wrong = refusals(body) if "messages" in body else []
         asked = Asked(body.get("model", ""), raw, body, wrong, dict(self.headers), time.monotonic(), self.path)
