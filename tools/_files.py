@@ -7,8 +7,8 @@ import difflib
 import errno
 import hashlib
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -123,7 +123,7 @@ def replace(path: Path, data: bytes, before: bytes | None) -> str:
     except OSError as error:
         # A folder that takes no new files, or a file that is itself a mount.
         if not old or error.errno not in (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV):
-            raise
+            raise OSError(error.errno, error.strerror, str(path)) from None
         _in_place(target, data)
         return ""
     return _links(old.st_nlink) if old and old.st_nlink > 1 else ""
@@ -142,37 +142,34 @@ def _bytes_of(path: Path) -> bytes | None:
 
 
 def _swap(target: Path, data: bytes, existed: bool) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
+    """Written beside it, synced, renamed. A new file gets the mode that any new file gets there."""
+    beside = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.tmp")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if existed else 0o666)
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
-        _dress(name, target if existed else None)
-        os.replace(name, target)
+        if existed:
+            _dress(beside, target)
+        os.replace(beside, target)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(name)
+            os.unlink(beside)
         raise
 
 
-def _dress(name: str, like: Path | None) -> None:
-    """Gives a new file the mode, owner and attributes of the one it replaces, or those of any new file."""
-    if like is None:
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        return
-    old = os.stat(like)
-    new = os.stat(name)
-    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+def _dress(new: Path, like: Path) -> None:
+    """Gives a file the owner, mode and attributes of the one it is to replace."""
+    old, own = os.stat(like), os.stat(new)
+    if (old.st_uid, old.st_gid) != (own.st_uid, own.st_gid):
         with contextlib.suppress(OSError):
-            os.chown(name, old.st_uid, old.st_gid)
-    os.chmod(name, stat.S_IMODE(old.st_mode))
+            os.chown(new, old.st_uid, old.st_gid)
+    os.chmod(new, stat.S_IMODE(old.st_mode))
     if hasattr(os, "listxattr"):
         with contextlib.suppress(OSError):
             for key in os.listxattr(like):
-                os.setxattr(name, key, os.getxattr(like, key))
+                os.setxattr(new, key, os.getxattr(like, key))
 
 
 def _in_place(target: Path, data: bytes) -> None:

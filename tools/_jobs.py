@@ -7,6 +7,7 @@ process holds open, a job that moves to the background goes on writing, and a gi
 from __future__ import annotations
 
 import asyncio
+import atexit
 import codecs
 import contextlib
 import os
@@ -100,6 +101,32 @@ class Jobs:
     jobs: dict[int, Job] = field(default_factory=dict)
     last: int = 0
     watcher: threading.Thread | None = None
+    owner: int = field(default_factory=os.getpid)
+
+    def open(self) -> Path:
+        """The folder of the outputs; made with the first job."""
+        if self.folder is None:
+            self.folder = Path(tempfile.mkdtemp(prefix="refold-jobs-"))
+            atexit.register(self.close)
+        return self.folder
+
+    def close(self) -> None:
+        """See close_jobs. A forked child leaves its parent's jobs alone."""
+        if os.getpid() != self.owner:
+            return
+        atexit.unregister(self.close)
+        ending = [job for job in self.jobs.values() if not job.keep]
+        for pause in _asked_to_end(ending):
+            time.sleep(pause)
+        kill(ending)
+        kept = [job for job in self.jobs.values() if job.keep and job.alive()]
+        for job in self.jobs.values():
+            final_cwd(job)
+        _sweep(self, kept)
+        self.jobs.clear()
+        if self.folder and not kept:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder = None
 
 
 def jobs_of(ctx: ToolContext) -> Jobs:
@@ -111,9 +138,8 @@ def start(ctx: ToolContext, command: str, cwd: Path) -> Job:
     """Starts a command with bash. Raises ToolFailure where it cannot even be started."""
     jobs = jobs_of(ctx)
     ctx.state.setdefault("closers", {})["jobs"] = lambda: close_jobs(ctx)
-    jobs.folder = jobs.folder or Path(tempfile.mkdtemp(prefix="refold-jobs-"))
     jobs.last += 1
-    output = jobs.folder / f"{jobs.last}.txt"
+    output = jobs.open() / f"{jobs.last}.txt"
     mark = f"{jobs.mark}-{jobs.last}"
     read_end, write_end = os.pipe()
     bare = _argv(ctx, command, write_end)
@@ -329,20 +355,8 @@ def _guard(jobs: Jobs) -> None:
 
 def close_jobs(ctx: ToolContext) -> None:
     """Ends every job of the session but those that were asked to stay, and removes their output. Call it at the end;
-    it takes GRACE seconds at most, and a little."""
-    jobs = jobs_of(ctx)
-    ending = [job for job in jobs.jobs.values() if not job.keep]
-    for pause in _asked_to_end(ending):
-        time.sleep(pause)
-    kill(ending)
-    kept = [job for job in jobs.jobs.values() if job.keep and job.alive()]
-    for job in jobs.jobs.values():
-        final_cwd(job)
-    _sweep(jobs, kept)
-    jobs.jobs.clear()
-    if jobs.folder and not kept:
-        shutil.rmtree(jobs.folder, ignore_errors=True)
-        jobs.folder = None
+    it takes GRACE seconds at most, and a little. Where nobody does, it happens when the program ends."""
+    jobs_of(ctx).close()
 
 
 def _sweep(jobs: Jobs, kept: list[Job]) -> None:

@@ -273,6 +273,22 @@ def test_a_long_single_line_is_cut_in_the_middle_and_the_rest_is_on_disk(ws):
     assert max(map(len, ws.live)) <= 65_536
 
 
+FORGETFUL = """
+import asyncio, sys
+from pathlib import Path
+from tools.base import Toolbox, ToolContext, load_tools
+ctx = ToolContext(Path(sys.argv[1]), Path(sys.argv[1]))
+asyncio.run(Toolbox(load_tools(), ctx).run("bash", {"command": "sleep 4718", "background": True}))
+print(ctx.state["jobs"].folder)
+"""
+
+
+def test_a_program_that_forgets_to_close_leaves_nothing(ws):
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", FORGETFUL, str(ws.root)], cwd=root, capture_output=True, text=True)
+    assert done.stdout.strip() and not Path(done.stdout.strip()).exists() and gone("sleep 4718", 0.5)
+
+
 PROBE = """
 import asyncio, resource, sys
 from pathlib import Path
