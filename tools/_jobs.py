@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tools._processes import MARK, group_alive, marked
 from tools.base import ToolContext, ToolFailure
 
 QUIET = {
@@ -35,9 +36,6 @@ QUIET = {
     "PIP_NO_INPUT": "1",
 }
 """Tells programs that nobody is there to answer or to leaf through pages."""
-
-MARK = "REFOLD_JOB"
-"""Environment variable by which a process is known that left its group (setsid, daemons)."""
 
 GRACE = 1.5
 """Seconds between TERM and KILL."""
@@ -89,7 +87,7 @@ class Job:
 
     def alive(self) -> bool:
         """Whether the shell or any process of its group still runs."""
-        return self.exit_code is None or _group_alive(self.process.pid)
+        return self.exit_code is None or group_alive(self.process.pid)
 
 
 @dataclass
@@ -282,52 +280,17 @@ def kill(jobs: Iterable[Job]) -> None:
 
 
 def _alive(job: Job) -> bool:
-    return job.alive() or bool(_marked(job.mark))
+    return job.alive() or bool(marked(job.mark))
 
 
 def _signal(jobs: Iterable[Job], number: int) -> None:
     for job in jobs:
         with contextlib.suppress(OSError):
-            if job.exit_code is None or _group_alive(job.process.pid):
+            if job.exit_code is None or group_alive(job.process.pid):
                 os.killpg(job.process.pid, number)
-        for pid in _marked(job.mark):
+        for pid in marked(job.mark):
             with contextlib.suppress(OSError):
                 os.kill(pid, number)
-
-
-def _group_alive(group: int) -> bool:
-    """Whether a process group has a member that is not a zombie."""
-    try:
-        os.killpg(group, 0)
-    except OSError:
-        return False
-    members = [fields for fields in _processes() if fields[2] == str(group)]
-    return any(fields[0] not in "ZX" for fields in members) if members else not Path("/proc/self/stat").exists()
-
-
-def _processes() -> Iterable[list[str]]:
-    """Fields of /proc/PID/stat from the state on (state, parent, group ...); nothing where there is no /proc."""
-    for entry in _pids():
-        with contextlib.suppress(OSError):
-            yield Path("/proc", entry, "stat").read_text("latin-1").rpartition(") ")[2].split()
-
-
-def _pids() -> list[str]:
-    try:
-        return [name for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return []
-
-
-def _marked(mark: str) -> list[int]:
-    """Running processes whose environment carries the mark: those too that left the group. Linux only."""
-    wanted = f"{MARK}={mark}\0".encode()
-    found: list[int] = []
-    for entry in _pids():
-        with contextlib.suppress(OSError):
-            if wanted in Path("/proc", entry, "environ").read_bytes() + b"\0":
-                found.append(int(entry))
-    return found
 
 
 def settle(ctx: ToolContext, job: Job) -> bool:
@@ -364,7 +327,7 @@ def _sweep(jobs: Jobs, kept: list[Job]) -> None:
     spared = {job.mark for job in kept}
     for number in range(1, jobs.last + 1):
         mark = f"{jobs.mark}-{number}"
-        for pid in _marked(mark) if mark not in spared else []:
+        for pid in marked(mark) if mark not in spared else []:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
     for job in kept:

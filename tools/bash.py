@@ -17,6 +17,7 @@ MAX_TEXT = 4_000_000
 """Bytes of output given in one result, half from each end; beyond it the file with all of it is named."""
 
 MAX_SECONDS = 3600
+"""The longest wait for a command before it goes on in the background."""
 
 _FIRST_LOOK = 0.5
 """Seconds a background command is watched, so that one that fails at once says so."""
@@ -42,7 +43,7 @@ async def bash(
     if "\0" in command:
         raise ToolFailure("A command cannot contain a NUL character.")
     note = recover_cwd(ctx)
-    seconds = float(min(max(timeout, 1), MAX_SECONDS))
+    seconds = _seconds(timeout)
     job = start(ctx, command, ctx.cwd)
     try:
         ended = await watch(job, _FIRST_LOOK if background else seconds, ctx.progress)
@@ -53,6 +54,11 @@ async def bash(
 
 
 TOOL = bash
+
+
+def _seconds(timeout: int) -> float:
+    """Values beyond MAX_SECONDS are what programs that count in milliseconds call a timeout."""
+    return max(1.0, float(timeout) if timeout <= MAX_SECONDS else min(timeout / 1000, MAX_SECONDS))
 
 
 def recover_cwd(ctx: ToolContext) -> str:

@@ -44,7 +44,7 @@ async def edit(
     replace_all: Annotated[bool, "Replace every occurrence"] = False,
     edits: Annotated[Sequence[Edit], "Instead of old and new: several edits, made in order, all or none"] = (),
 ) -> ToolOutput:
-    """Replaces text in a file. Everything else in it stays as it is."""
+    """Replaces text in a file that you have read; everything else in it stays. Quote it without the line numbers."""
     where = locate(ctx, path)
     name = shown(ctx, where)
     before, outcome = _outcome(ctx, where, path, _changes(old, new, replace_all, edits))

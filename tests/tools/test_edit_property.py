@@ -19,7 +19,7 @@ from tools._match import TYPOGRAPHIC
 from tools._text import Decoded, NotText, decode, endings
 from tools.base import Toolbox, ToolContext, load_tools
 
-ROUNDS = int(os.environ.get("EDIT_ROUNDS", "500"))
+ROUNDS = int(os.environ.get("EDIT_ROUNDS", "300"))
 
 LETTERS = "abcXYZ019 _(){};=.,'\"-\t\\"
 FOREIGN = {
