@@ -37,7 +37,8 @@ def create(name: str, options: ModelOptions) -> Scripted:
     path = Path(name).expanduser()
     head, steps = read_script(path)
     window = options.window or head.get("window")
-    return Scripted(steps, window=window, start=int(options.extra.get("answered", 0)), name=path.name, head=head)
+    answered = int(options.extra.get("answered", 0))
+    return Scripted(steps, window=window, start=answered, name=path.name, head=head, remember=False)
 
 
 def read_script(path: Path) -> tuple[dict[str, Any], list[Step]]:
@@ -57,7 +58,8 @@ def read_script(path: Path) -> tuple[dict[str, Any], list[Step]]:
 
 
 class Scripted:
-    """Plays `steps`, one a request. `views` are the views it was shown, oldest first; `position` the next step.
+    """Plays `steps`, one a request. `views` are the views it was shown, oldest first (none where it is not to
+    `remember` them: in a long session they grow with the square of its length); `position` the next step.
 
     `start` answers count as given: the script goes on behind the one of that number, with any errors that follow it.
     After the last step every request gets the text of `end`; a request for notes (a fold) gets `notes`.
@@ -71,9 +73,11 @@ class Scripted:
         start: int = 0,
         name: str = "script",
         head: Mapping[str, Any] | None = None,
+        remember: bool = True,
     ) -> None:
         self.name = f"scripted:{name}"
         self.views: list[ModelView] = []
+        self._remember = remember
         self._steps = list(steps)
         self.position = _behind(self._steps, start)
         self._head = dict(head or {})
@@ -102,7 +106,8 @@ class Scripted:
     async def stream(self, view: ModelView) -> AsyncGenerator[ModelEvent]:
         """Plays the next step; see runtime.model.Model."""
         started = time.monotonic()
-        self.views.append(view)
+        if self._remember:
+            self.views.append(view)
         enforced = self._too_long(view)
         if enforced is not None:
             raise enforced
