@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ Step = Entry | str | ModelError | Answer | Callable[[ModelView], Any]
 WINDOW = 128_000
 PIECE = 24
 """Characters of one delta, so that a face has something to draw."""
+REMEMBERED = 500
+"""Views that are kept; all of a long session would take memory with the square of its length."""
 END = "The script is over: it has no more answers."
 
 
@@ -38,7 +41,7 @@ def create(name: str, options: ModelOptions) -> Scripted:
     head, steps = read_script(path)
     window = options.window or head.get("window")
     answered = int(options.extra.get("answered", 0))
-    return Scripted(steps, window=window, start=answered, name=path.name, head=head, remember=False)
+    return Scripted(steps, window=window, start=answered, name=path.name, head=head)
 
 
 def read_script(path: Path) -> tuple[dict[str, Any], list[Step]]:
@@ -58,8 +61,8 @@ def read_script(path: Path) -> tuple[dict[str, Any], list[Step]]:
 
 
 class Scripted:
-    """Plays `steps`, one a request. `views` are the views it was shown, oldest first (none where it is not to
-    `remember` them: in a long session they grow with the square of its length); `position` the next step.
+    """Plays `steps`, one a request. `views` are the last REMEMBERED views it was shown, oldest first; `position` the
+    next step.
 
     `start` answers count as given: the script goes on behind the one of that number, with any errors that follow it.
     After the last step every request gets the text of `end`; a request for notes (a fold) gets `notes`.
@@ -73,11 +76,9 @@ class Scripted:
         start: int = 0,
         name: str = "script",
         head: Mapping[str, Any] | None = None,
-        remember: bool = True,
     ) -> None:
         self.name = f"scripted:{name}"
-        self.views: list[ModelView] = []
-        self._remember = remember
+        self.views: deque[ModelView] = deque(maxlen=REMEMBERED)
         self._steps = list(steps)
         self.position = _behind(self._steps, start)
         self._head = dict(head or {})
@@ -106,8 +107,7 @@ class Scripted:
     async def stream(self, view: ModelView) -> AsyncGenerator[ModelEvent]:
         """Plays the next step; see runtime.model.Model."""
         started = time.monotonic()
-        if self._remember:
-            self.views.append(view)
+        self.views.append(view)
         enforced = self._too_long(view)
         if enforced is not None:
             raise enforced
