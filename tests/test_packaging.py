@@ -8,6 +8,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from tests.support import hostile
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 HOUSE = ("agent", "runtime", "tools", "transcripts")
@@ -70,3 +72,17 @@ def _third_parties(tree: ast.AST) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             found.add((node.module or "").partition(".")[0])
     return {m for m in found if m not in sys.stdlib_module_names and m not in (*HOUSE, "main", "refold")}
+
+
+def test_the_command_runs_its_own_code_in_a_hostile_folder(tmp_path: Path) -> None:
+    """As an installed command: its script lies elsewhere, refold is found behind PYTHONPATH=. (the folder)."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "refold").symlink_to(ROOT)
+    command = tmp_path / "bin" / "refold"
+    command.parent.mkdir()
+    command.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.append({str(site)!r})\nfrom refold.main import app\napp()\n"
+    )
+    command.chmod(0o755)
+    assert hostile.check(str(command), tmp_path / "folder") == ""
