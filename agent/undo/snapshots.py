@@ -108,6 +108,7 @@ class Snapshots:
     def close(self) -> None:
         """Keeps what is known about unchanged files, so that the next session's first snapshot is fast as well."""
         with self._lock:
+            self.store.prune_daily(KEEP_SECONDS)
             self._save_known()
 
     # -- the present state --------------------------------------------------------------------------------------------

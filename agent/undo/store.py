@@ -116,6 +116,13 @@ class Store:
             limit = time.time() - seconds
             return self._sweep([i for i in self.ids() if self._path(i).stat().st_mtime >= limit], limit)
 
+    def prune_daily(self, seconds: float) -> None:
+        """Prunes where nobody has done so for a day."""
+        mark = self.folder / "pruned"
+        if not mark.exists() or time.time() - mark.stat().st_mtime > 24 * 3600:
+            self.prune(seconds)
+            mark.touch(mode=0o600)
+
     def forget(self, idents: Collection[str]) -> int:
         """Forgets these snapshots, except those that others build on, and contents that no snapshot needs; gives the
         bytes that were freed."""

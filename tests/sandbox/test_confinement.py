@@ -68,26 +68,30 @@ def test_reads_the_workspace_and_what_lies_elsewhere(world: World, confinement: 
     assert (done.returncode, done.stdout) == (0, f"inside\noutside\nnotes\n{world.root}\n")
 
 
+WRITES = [
+    "echo x > {outside}/new.txt",
+    "echo x >> {outside}/b.txt",
+    "rm {outside}/b.txt",
+    "mv {outside}/b.txt {outside}/c.txt",
+    "mv {outside}/b.txt taken",
+    "ln {outside}/b.txt {outside}/hard",
+    "mkdir {outside}/folder",
+    "truncate -s 0 {outside}/b.txt",
+    "echo x > {home}/.bashrc",
+    "ln -s {outside} link; echo x > link/new.txt",
+    "cp {outside}/b.txt {home}/stolen.txt",
+    "tar -cf {outside}/a.tar a.txt",
+]
+
+
 @pytest.mark.parametrize("confinement", CONFINED)
-@pytest.mark.parametrize(
-    "command",
-    [
-        "echo x > {outside}/new.txt",
-        "echo x >> {outside}/b.txt",
-        "rm {outside}/b.txt",
-        "mv {outside}/b.txt {outside}/c.txt",
-        "ln {outside}/b.txt {outside}/hard",
-        "mkdir {outside}/folder",
-        "truncate -s 0 {outside}/b.txt",
-        "echo x > {home}/.bashrc",
-        "ln -s {outside} link; echo x > link/new.txt",
-        "cp {outside}/b.txt {home}/stolen.txt",
-    ],
-)
-def test_bash_writes_nothing_outside(world: World, confinement: str, command: str) -> None:
+def test_bash_writes_nothing_outside(world: World, confinement: str) -> None:
     before = snapshot(world.outside), snapshot(world.home)
-    done = world.shell(confinement, command.format(outside=world.outside, home=world.home))
-    assert done.returncode != 0
+    tries = [c.format(outside=world.outside, home=world.home) for c in WRITES]
+    done = world.shell(
+        confinement, "\n".join(f"if ( {c} ) 2>/dev/null; then echo {n}; fi" for n, c in enumerate(tries))
+    )
+    assert (done.returncode, done.stdout) == (0, "")
     assert (snapshot(world.outside), snapshot(world.home)) == before
 
 
@@ -138,12 +142,12 @@ def test_here_documents_and_temporary_files_work(world: World, confinement: str)
 
 
 @pytest.mark.parametrize("confinement", [*CONFINED, "network"])
-@pytest.mark.parametrize("secret", [".ssh/id_ed25519", ".netrc", ".refold/.env"])
-def test_no_key_can_be_read(world: World, confinement: str, secret: str) -> None:
-    path = world.home / secret
-    assert "the " not in world.shell(confinement, f"cat {path}; cp {path} k; cat k").stdout
-    assert "the " not in world.python(confinement, f"print(open({str(path)!r}).read())").stdout
-    assert "the " not in world.shell(confinement, f"ln -s {path.parent} way; cat way/{path.name}").stdout
+def test_no_key_can_be_read(world: World, confinement: str) -> None:
+    secrets = [world.home / name for name in (".ssh/id_ed25519", ".netrc", ".refold/.env")]
+    shell = "\n".join(f"cat {p}; cp {p} k; cat k; ln -sf {p.parent} way; cat way/{p.name}; base64 {p}" for p in secrets)
+    assert world.shell(confinement, shell).stdout == ""
+    code = "\n".join(f"try: print(open({str(p)!r}).read())\nexcept OSError: pass" for p in secrets)
+    assert world.python(confinement, code).stdout.strip() == ""
 
 
 def test_a_secret_of_the_workspace_is_hidden_where_that_is_possible(world: World) -> None:

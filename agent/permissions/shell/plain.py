@@ -125,9 +125,19 @@ class _Reader:
     def _run(self) -> None:
         found = _PLAIN_RUN.match(self.text, self.at)
         text = found[0] if found else self.text[self.at]
-        self.tilde = self.tilde or (self.word is None and text == "~")
+        if text == "~":
+            self._tilde()
         self._add(text)
         self.at += len(text)
+
+    def _tilde(self) -> None:
+        """Only ~ and ~/ at the beginning of a word are known; ~user, ~+, and those after = or : are not."""
+        following = self.text[self.at + 1 : self.at + 2]
+        if self.word is None and following and following not in "/ \t\n;&|<>":
+            raise NotPlain("it has an unusual ~")
+        if self.word is not None and self.word.endswith(("=", ":")):
+            raise NotPlain("it has an unusual ~")
+        self.tilde = self.tilde or self.word is None
 
     def _special(self, c: str) -> None:
         if c == "$" and not _EXPANDS.match(self.text, self.at):

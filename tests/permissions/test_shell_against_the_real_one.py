@@ -1,0 +1,99 @@
+"""What we read of a line is what bash and sed make of it: random lines are given to both."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.permissions.shell import analyse, plain
+from agent.permissions.shell.scripts import why_not_sed
+
+SIGNS = [
+    "'",
+    '"',
+    "\\",
+    "\n",
+    "$",
+    "`",
+    "~",
+    "#",
+    "!",
+    "*",
+    "?",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "..",
+    "=",
+    "-",
+    "+",
+    "@",
+    "%",
+]
+SIGNS += [
+    "&",
+    "|",
+    ";",
+    "^",
+    "a",
+    "b",
+    " ",
+    "\t",
+    "0",
+    "2",
+    "é",
+    "$'",
+    '$"',
+    "~/",
+    "x=",
+    "''",
+    '""',
+    "\u00a0",
+    "/",
+    "\\n",
+]
+
+
+@pytest.fixture(scope="module")
+def show(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a program `show` that prints its arguments, each ended by NUL, and END after the last."""
+    folder = tmp_path_factory.mktemp("bin")
+    program = folder / "show"
+    program.write_text('#!/bin/sh\nfor a in "$@"; do printf "%s\\0" "$a"; done\nprintf "END\\0"\n')
+    program.chmod(0o755)
+    return folder
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pieces=st.lists(st.sampled_from(SIGNS), max_size=9))
+def test_the_words_of_a_plain_line_are_those_bash_sees(show: Path, pieces: list[str]) -> None:
+    line = "show " + "".join(pieces)
+    if analyse(line).unclear or analyse(line).error:
+        return
+    commands = plain.read(line)
+    if any(c.words and c.words[0] != "show" for c in commands) or any(c.redirects for c in commands):
+        return
+    env = {"PATH": f"{show}:/usr/bin:/bin", "HOME": os.path.expanduser("~")}
+    ran = subprocess.run(["bash", "-f", "-c", line], env=env, cwd=show, capture_output=True, stdin=subprocess.DEVNULL)
+    # Of commands in a pipe only the last one's output is seen; then the others prove nothing.
+    expected = ["".join(f"{w}\0" for w in c.words[1:]) for c in commands if c.words]
+    seen = ran.stdout.decode("utf-8", "surrogateescape").split("END\0")[:-1]
+    assert set(seen) <= set(expected)
+    assert len(seen) == len(expected) or "|" in line or "&" in line
+
+
+SED = list("swWrReFpdqabcx/|;\n{}!,$0123 \\&gIM[]^~+=y#:tT") + ["s/", "/e", "/w f", "s/a/", "w f", "e id", "1,3", "a\\"]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(SED), min_size=1, max_size=9))
+def test_a_sed_script_that_only_prints_is_no_other_for_sed(pieces: list[str]) -> None:
+    script = "".join(pieces)
+    if not why_not_sed(script):
+        ran = subprocess.run(["sed", "--sandbox", "-n", "--", script, "/dev/null"], capture_output=True, text=True)
+        assert "sandbox" not in ran.stderr
