@@ -99,18 +99,19 @@ class Deck:
                 self.live.dialog = None
                 self._refocus()
 
-    async def fill(self, label: str, text: str = "") -> str | None:
-        """Asks for one line; None after Esc."""
+    async def fill(self, label: str, text: str = "", *, secret: bool = False) -> str | None:
+        """Asks for one line; None after Esc. A `secret` one is shown as asterisks."""
         async with self._turns:
             self._field = asyncio.get_running_loop().create_future()
             self.region.field.set_document(Document(text))
-            self.live.field_label = label
+            self.live.field_label, self.live.field_secret = label, secret
             self._refocus()
             try:
                 return await self._field
             finally:
                 self._field = None
-                self.live.field_label = ""
+                self.live.field_label, self.live.field_secret = "", False
+                self.region.field.reset()
                 self._refocus()
 
     @property

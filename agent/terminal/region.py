@@ -22,7 +22,7 @@ from prompt_toolkit.layout import (
     VerticalAlign,
     Window,
 )
-from prompt_toolkit.layout.processors import AppendAutoSuggestion
+from prompt_toolkit.layout.processors import ConditionalProcessor, PasswordProcessor
 
 from agent.terminal.dialogs import Picker
 from agent.terminal.editor import ChipColours, Editor
@@ -46,6 +46,7 @@ class Live:
     placeholder: Callable[[], str] = lambda: ""
     dialog: Picker | None = None
     field_label: str = ""
+    field_secret: bool = False
 
 
 class Region:
@@ -119,7 +120,8 @@ class Region:
         return [(style, sign)] if line == 0 and wrap == 0 else [("", " " * len(sign))]
 
     def _input_window(self, buffer: Buffer, prefix: Callable[[int, int], Fragments], most: int | None) -> Window:
-        control = BufferControl(buffer, input_processors=[AppendAutoSuggestion(), ChipColours(), ClusterCells()])
+        secret = ConditionalProcessor(PasswordProcessor(), Condition(lambda: self._live.field_secret and most == 1))
+        control = BufferControl(buffer, input_processors=[ChipColours(), ClusterCells(), secret])
         return Window(
             control,
             wrap_lines=True,

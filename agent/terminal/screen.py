@@ -143,6 +143,8 @@ class Screen:
         self._modes(True)
         try:
             return await self.app.run_async(pre_run=soon, set_exception_handler=False)
+        except EOFError:  # the terminal's input is at its end: nobody can type any more
+            return 0
         finally:
             self._modes(False)
             self.output.release()

@@ -58,7 +58,7 @@ async def _elsewhere(deck: Deck) -> Offer | None:
     url = (await deck.fill("Address, up to and with /v1 › ", "https://api.openai.com/v1") or "").strip().rstrip("/")
     if not url:
         return None
-    key = await deck.fill("Key (empty: none) › ")
+    key = await deck.fill("Key (empty: none) › ", secret=True)
     return None if key is None else Offer("", "", base_url=url, key=key.strip() or first_run.NO_KEY)
 
 
