@@ -74,15 +74,6 @@ def classify_model_error(
     return ModelError(kind, _words(status, said, code), status=status, limit=limit, used=used, retry_after=wait)
 
 
-def looks_truncated(estimate: int, reported: int | None) -> bool:
-    """Whether a server silently dropped a part of the prompt: it counted far fewer tokens than were sent.
-
-    A half is more than the worst estimate is off by. No server cuts to under a thousand tokens, so a smaller count is
-    a server that does not really count.
-    """
-    return reported is not None and reported >= 1000 and reported < 0.5 * estimate
-
-
 def _gather(value: Any, said: _Said, depth: int, key: str = "") -> None:
     if depth > DEPTH or value is None or isinstance(value, bool):
         return
@@ -236,7 +227,7 @@ def _by_status(status: int | None, code: str, text: str, wait: float | None) -> 
         return K.NOT_FOUND
     if status in (408, 504, 524):
         return K.TIMEOUT
-    return K.SERVER if status is not None and status >= 500 else None
+    return K.SERVER if status is not None and (status >= 500 or status in (409, 425)) else None
 
 
 def _by_words(status: int | None, code: str, text: str, wait: float | None) -> ModelErrorKind | None:

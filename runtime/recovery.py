@@ -10,20 +10,21 @@ from runtime.crew import Crew, Turn
 from runtime.events import Compacted, CompactFailed, Compacting, Event, Notice, Retrying
 from runtime.folding import fold_line
 from runtime.model import ModelError, ModelErrorKind
-from transcripts.records import User
+from transcripts.records import Note, User
 
 _TOO_LONG = frozenset(
     {ModelErrorKind.PROMPT_TOO_LONG, ModelErrorKind.REQUEST_TOO_LARGE, ModelErrorKind.INPUT_PLUS_OUTPUT_TOO_LONG}
 )
+_LONG_PIECE = 2_000
+"""Characters of a broken answer from which on it is continued: about half a minute of a model's writing."""
 _LEAST_OUTPUT = 256
 """Tokens of answer below which asking for less is no use and the view is folded instead."""
 
 
 async def recover(crew: Crew, turn: Turn, error: ModelError, attempt: int) -> AsyncIterator[Event]:
     """Does what can help against an error, or raises it. What came of an answer is kept either way."""
-    if error.partial is not None and error.partial.text:
-        crew.engine.append(partial_answer(error.partial.text, "cut", crew.model.name))
-        crew.engine.append(User("[The connection broke. Go on exactly where you stopped.]", "harness"))
+    wait = crew.retry.wait(error, attempt)
+    _keep(crew, error, wait is not None)
     if _ask_for_less(turn, error):
         return
     mended = _mend(crew, error)
@@ -34,11 +35,21 @@ async def recover(crew: Crew, turn: Turn, error: ModelError, attempt: int) -> As
         async for event in _make_room(crew, turn, error):
             yield event
         return
-    wait = crew.retry.wait(error, attempt)
     if wait is None:
         raise error
     yield Retrying(error.message, wait, attempt + 1, crew.retry.tries(error.kind))
     await asyncio.sleep(wait)
+
+
+def _keep(crew: Crew, error: ModelError, again: bool) -> None:
+    """Keeps what had come of an answer. A long piece is shown to the model, to go on from; a short one is sooner said
+    again, by the very same request, and goes into the log alone."""
+    text = error.partial.text if error.partial is not None else ""
+    if text and again and len(text) < _LONG_PIECE:
+        crew.engine.append(Note("cut", text))
+    elif text:
+        crew.engine.append(partial_answer(text, "cut", crew.model.name))
+        crew.engine.append(User("[The connection broke. Go on exactly where you stopped.]", "harness"))
 
 
 def _mend(crew: Crew, error: ModelError) -> str:

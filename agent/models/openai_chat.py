@@ -96,7 +96,6 @@ class OpenAIChat(RemoteModel):
             if rest and not message.calls:
                 yield TextDelta(rest)
             usage = await self.priced(usage_of(assembly.usage, self.name, started))
-            self.check_count(view, usage, message)
             yield Answer(message, usage)
         except ModelError as error:
             raise assembly.failed(error) from error.__cause__

@@ -87,7 +87,6 @@ class OpenAIResponses(RemoteModel):
                         yield event
             message = said.answer()
             usage = await self.priced(usage_of(said.usage, self.name, started))
-            self.check_count(view, usage, message)
             yield Answer(message, usage)
         except ModelError as error:
             error.partial = error.partial or said.partial()

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from agent.models.base import ModelOptions
-from agent.models.connection import Connection, is_loopback
+from agent.models.connection import Connection
 from agent.models.introspect import ask_server
 from agent.models.prices import has_prices, with_cost
 from agent.models.profiles import profile_for
 from agent.models.windows import Window
-from runtime.errors import looks_truncated
-from runtime.model import ModelError, ModelErrorKind, ModelView
-from transcripts.records import Assistant, Usage
+from transcripts.records import Usage
 
 SILENT = ("https://api.openai.com", "https://api.anthropic.com")
 """Servers that do not tell the window, so they are not asked."""
@@ -31,8 +29,6 @@ class RemoteModel:
         self._window = Window(self.connection.base_url, model, options, self.profile.window)
         self._asking: asyncio.Lock | None = None
         self._asked = self.connection.base_url.startswith(SILENT)
-        self._counts = True
-        self._suspected = False
         self._pricing: asyncio.Future[Usage] | None = None
 
     @property
@@ -95,29 +91,6 @@ class RemoteModel:
         if not has_prices(self._url):
             return usage
         return await asyncio.to_thread(with_cost, usage, self.model, self._url)
-
-    def check_count(self, view: ModelView, usage: Usage, message: Assistant) -> None:
-        """Raises ModelError PROMPT_TOO_LONG where the server counted so few tokens that it must have cut the
-        conversation without a word. If that is still so after a fold, its counts mean nothing and are not looked at
-        again."""
-        if not self._counts or usage.cached is not None or not is_loopback(self._url):
-            return
-        if not looks_truncated(view.estimate, usage.input):
-            self._suspected = False
-            return
-        if self._suspected:
-            self._counts = False
-            self._window.forget()
-            return
-        self._suspected = True
-        raise ModelError(
-            ModelErrorKind.PROMPT_TOO_LONG,
-            f"The server read {usage.input:,} tokens of about {view.estimate:,}: it left out a part of the "
-            "conversation without saying so.",
-            limit=usage.input,
-            used=view.estimate,
-            partial=message,
-        )
 
     @property
     def _url(self) -> str:

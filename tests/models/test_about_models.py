@@ -16,8 +16,8 @@ from agent.models.introspect import Offer, Server, ask_server
 from agent.models.prices import with_cost
 from agent.models.profiles import ModelProfile, profile_for
 from runtime.model import ModelError, ModelErrorKind
-from tests.support.asking import Heard, hear, view
-from tests.support.provider_server import DONE, Reply, chunk, ended, plainly, said, serving, usage
+from tests.support.asking import hear, view
+from tests.support.provider_server import DONE, Reply, chunk, ended, plainly, said, serving
 from transcripts.records import Usage
 
 FAR = "https://api.openai.com/v1"
@@ -227,49 +227,6 @@ def test_a_broken_file_of_windows_is_no_reason_to_stop(tmp_path: Path) -> None:
     assert model.window == 128_000
     model.learn_window(5000)
     assert make_model("openai_chat:m", base_url="http://127.0.0.1:9/v1", home=tmp_path).window == 5000
-
-
-# -- a count that is too low ------------------------------------------------------------------------------------------
-
-
-def counted(home: Path, *reports: int, estimate: int = 20_000) -> tuple[list[Heard], Any]:
-    replies = [Reply([said("ok"), ended(), usage(n, 5), DONE]) for n in reports]
-
-    async def run(url: str) -> tuple[list[Heard], Any]:
-        model: Any = make_model("openai_chat:m", base_url=url, home=home)
-        heard = []
-        for _ in reports:
-            found = await hear(model, view(estimate=estimate))
-            if found.error is not None and found.error.limit:
-                model.learn_window(found.error.limit)
-            heard.append(found)
-        await model.close()
-        return heard, model
-
-    with serving({"m": replies}) as server:
-        return asyncio.run(run(server.url))
-
-
-def test_a_silent_cut_is_an_overflow(tmp_path: Path) -> None:
-    (heard,), model = counted(tmp_path, 4096)
-    error = heard.error
-    assert error is not None
-    assert (error.kind, error.limit, error.used) == (ModelErrorKind.PROMPT_TOO_LONG, 4096, 20_000)
-    assert "left out a part" in error.message
-    assert error.partial is not None
-    assert (error.partial.text, model.window) == ("ok", 4096)
-
-
-def test_a_server_that_cannot_count_is_believed_once(tmp_path: Path) -> None:
-    heard, model = counted(tmp_path, 4096, 4096, 4096)
-    assert [h.error is None for h in heard] == [False, True, True]
-    assert (model.window, model.window_source) == (128_000, "default")
-
-
-@pytest.mark.parametrize("reported", [11, 300, 15_000, 0])
-def test_other_counts_are_no_overflow(reported: int, tmp_path: Path) -> None:
-    (heard,), _ = counted(tmp_path, reported)
-    assert heard.message.text == "ok"
 
 
 # -- prices -----------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from tests.support.provider_server import (
 )
 from tools.base import Toolbox, ToolContext, load_tools
 from transcripts.log import TranscriptLog
-from transcripts.records import Assistant, User
+from transcripts.records import Assistant, Note, User
 
 ROWS = Path(__file__).parents[3] / "shared" / "cases" / "provider.jsonl"
 QUICK = RetryPolicy(base=0.01, cap=0.05)
@@ -220,11 +220,24 @@ def test_a_long_answer_is_continued(tmp_path: Path) -> None:
     assert (turn.end.reason, turn.refusals) == ("done", [])
 
 
-def test_a_cut_answer_is_kept_marked_and_asked_again(tmp_path: Path) -> None:
-    turn = play([Reply([said("The answer is for"), Reset()]), plainly("ty-two.")], tmp_path)
-    kept = [r for r in turn.history if isinstance(r, Assistant)]
-    assert [(r.text, r.finish) for r in kept] == [("The answer is for", "cut"), ("ty-two.", "stop")]
+def test_a_short_cut_answer_is_kept_in_the_log_and_the_same_is_asked_again(tmp_path: Path) -> None:
+    turn = play([Reply([said("The answer is for"), Reset()]), plainly("Forty-two.")], tmp_path)
+    assert turn.server is not None
+    first, second = turn.server.asked
+    assert first.raw == second.raw
+    assert [r.value for r in turn.history if isinstance(r, Note) and r.key == "cut"] == ["The answer is for"]
+    assert [(r.text, r.finish) for r in turn.history if isinstance(r, Assistant)] == [("Forty-two.", "stop")]
     assert (len(turn.retries), turn.refusals) == (1, [])
+
+
+def test_a_long_cut_answer_is_kept_marked_and_gone_on_with(tmp_path: Path) -> None:
+    long = "The answer is for" * 200
+    turn = play([Reply([said(long), Reset()]), plainly("ty-two.")], tmp_path)
+    kept = [r for r in turn.history if isinstance(r, Assistant)]
+    assert [(r.text, r.finish) for r in kept] == [(long, "cut"), ("ty-two.", "stop")]
+    assert turn.server is not None
+    roles = [m["role"] for m in turn.server.asked[1].body["messages"]]
+    assert (roles, len(turn.retries), turn.refusals) == (["system", "user", "assistant", "user"], 1, [])
 
 
 def test_an_empty_answer_is_asked_again_a_few_times_and_told(tmp_path: Path) -> None:

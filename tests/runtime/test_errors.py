@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.errors import classify_model_error, looks_truncated
+from runtime.errors import classify_model_error
 from runtime.model import ModelError, ModelErrorKind
 
 K = ModelErrorKind
@@ -156,6 +156,7 @@ OTHERS: list[tuple[int | None, str, str, ModelErrorKind]] = [
     (None, "", "upstream connect error or disconnect/reset before headers", K.SERVER),
     (None, "api_error", "Internal server error", K.SERVER),
     (520, "", "", K.SERVER),
+    (409, "", "The request conflicts with another one, try again", K.SERVER),
     (408, "", "Request timed out", K.TIMEOUT),
     (504, "", "Gateway Time-out", K.TIMEOUT),
     (400, "", "Request exceeded the time limit of 60 seconds", K.TIMEOUT),
@@ -422,11 +423,3 @@ def test_the_known_wordings_are_told_right() -> None:
         if kind is not wanted[group] if group in wanted else kind in OVERFLOWS:
             wrong.append((provider, kind, message))
     assert wrong == []
-
-
-@pytest.mark.parametrize(
-    ("estimate", "reported", "truncated"),
-    [(10_000, 3_000, True), (10_000, 6_000, False), (10_000, 300, False), (10_000, None, False), (10_000, 0, False)],
-)
-def test_silent_truncation_shows_in_the_count(estimate: int, reported: int | None, truncated: bool) -> None:
-    assert looks_truncated(estimate, reported) is truncated
