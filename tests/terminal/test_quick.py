@@ -31,7 +31,7 @@ def test_the_prompt_needs_neither_engine_nor_renderer_nor_sdk() -> None:
 
 def test_the_live_lines_stay_few_whatever_streams(chat: Chat) -> None:
     """A paragraph without end is live at its end only, and is printed whole when it is over."""
-    terminal = chat([{"text": "word " * 3000, "stream_delay": 0.001}], columns=60, rows=30)
+    terminal = chat([{"text": "word " * 900, "stream_delay": 0.001}], columns=60, rows=30)
     terminal.type("go\r")
     terminal.wait("Esc stops")
     terminal.wait("word word")
@@ -39,7 +39,7 @@ def test_the_live_lines_stay_few_whatever_streams(chat: Chat) -> None:
     assert above.count("\n") < 22
     terminal.wait_gone("Esc stops", 60)
     terminal.settle()
-    assert terminal.scrollback().count("word") == 3000
+    assert terminal.scrollback().count("word") == 900
 
 
 def test_what_is_idle_writes_nothing(chat: Chat) -> None:
