@@ -74,6 +74,12 @@ class Safety:
         notes = (e for e in entries if e.kind == "note" and e.key == NOTE)
         self._past = [(e.seq, e.record.value) for e in notes]
 
+    @property
+    def sandbox_words(self) -> str:
+        """What confines commands in the present mode, in one or two words for a status line."""
+        free = self.permissions.mode == "yolo" or self.sandbox.kind == NONE
+        return "no sandbox" if free else self.sandbox.kind
+
     def install(self, ctx: ToolContext) -> None:
         """Makes the tools of a session run under these guards."""
         ctx.wrap, ctx.wrap_online = self.wrap, self.wrap_online

@@ -114,7 +114,7 @@ class Chat:
         status.mode, status.model, status.name = session.permissions.mode, session.model.name, session.name
         status.used, status.window = view.used, view.window or session.model.window
         status.cost = session.usage.cost
-        status.sandbox = "" if session.permissions.confined else "no sandbox"
+        status.sandbox = session.safety.sandbox_words
         session.toolbox.ctx.ask = self._questions.answer  # a change of the model makes a new toolbox
         self._show_notices()
         self.deck.screen.refresh()
