@@ -232,12 +232,12 @@ STALLS = {
 def test_a_stalled_server_is_timed_out_with_a_clear_word(name: str) -> None:
     with serving({"m": [STALLS[name]]}) as server:
         began = time.monotonic()
-        error = ask("openai_chat:m", base_url=server.url, timeout=0.25).error
+        error = ask("openai_chat:m", base_url=server.url, timeout=0.8).error
         took = time.monotonic() - began
     assert error is not None
     assert (error.kind, "stalled" in error.message) == (ModelErrorKind.TIMEOUT, True), error.message
     assert (error.partial.text if error.partial else "") == ("Wait" if "Wait" in str(STALLS[name]) else "")
-    assert took < 4
+    assert took < 20
 
 
 @pytest.mark.parametrize("name", STALLS)
