@@ -80,7 +80,8 @@ def test_a_stream_that_breaks_is_asked_again(
     getattr(mock, fault)(after_chunks=chunks)
     events = turn(mock, tmp_path, provider)
     assert (ran(events), events[-1].reason) == ([(ECHO, "ok")], "done")
-    mock.assert_resilient(strict=True)
+    assert len([e for e in events if isinstance(e, Retrying)]) == 1
+    mock.assert_resilient(strict=fault != "corrupt")  # it takes a corrupt stream that was sent to its end for used
 
 
 def test_a_stall_is_timed_out_and_asked_again(mock: LLMock, tmp_path: Path) -> None:
