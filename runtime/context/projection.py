@@ -164,19 +164,23 @@ class View:
     def __init__(self, estimator: TokenEstimator) -> None:
         self.estimator = estimator
         self.messages: list[Wire] = []
-        self.units = 0.0
         self._hash = hashlib.sha256()
-        self._last = b""
-        self._last_units = 0.0
+        self._units = 0.0
+        # The last message may still grow, so it is weighed and hashed when somebody asks.
+        self._last: tuple[bytes, float] | None = None
         self._ids = _Ids()
 
     def copy(self) -> View:
         """An independent view with the same messages."""
         other = View(self.estimator)
-        other.messages, other.units = list(self.messages), self.units
-        other._hash, other._last, other._last_units = self._hash.copy(), self._last, self._last_units
-        other._ids = self._ids.copy()
+        other.messages, other._units = list(self.messages), self._units
+        other._hash, other._last, other._ids = self._hash.copy(), self._last, self._ids.copy()
         return other
+
+    @property
+    def units(self) -> float:
+        """Uncalibrated tokens of all messages."""
+        return self._units + self._weigh()[1]
 
     def add(self, message: Wire) -> None:
         """Puts one message at the end. Nobody speaks before the person, nor twice in a row, whatever was lost or left
@@ -187,20 +191,26 @@ class View:
             message = self._ids.own(message)
         if self.messages and _mergeable(self.messages[-1], message):
             message = _merge(self.messages.pop(), message)
-            self.units -= self._last_units
         else:
-            self._hash.update(self._last)
-        self._last = canonical(message) + b","
-        self._last_units = message_units(message, self.estimator)
-        self.units += self._last_units
+            body, units = self._weigh()
+            self._hash.update(body)
+            self._units += units
+        self._last = None
         self.messages.append(message)
 
     def sha(self, fixed: bytes) -> str:
         """SHA-256 (hex) of the messages and of `fixed`, which stands for the system prompt and the tools."""
         whole = self._hash.copy()
-        whole.update(self._last)
+        whole.update(self._weigh()[0])
         whole.update(fixed)
         return whole.hexdigest()
+
+    def _weigh(self) -> tuple[bytes, float]:
+        """The bytes and the units of the last message."""
+        if self._last is None:
+            last = self.messages[-1] if self.messages else None
+            self._last = (canonical(last) + b",", message_units(last, self.estimator)) if last else (b"", 0.0)
+        return self._last
 
 
 class _Ids:
