@@ -12,6 +12,7 @@ if sys.path[:1] != [_HOME]:
     sys.path.insert(0, _HOME)
 
 from agent.cli import COMMANDS, Argument, Command, Option, find, help_page, normalise
+from agent.cli_quick import values_of
 from agent.version import VERSION
 
 
@@ -21,7 +22,7 @@ def app() -> None:
 
 
 def run(argv: list[str]) -> int:
-    """Runs the words of one command line; gives the exit code. Help and version need no parser."""
+    """Runs the words of one command line; gives the exit code. What is plainly right needs no parser."""
     if argv in (["--version"], ["-V"]):
         print(f"refold {VERSION}")
         return 0
@@ -29,7 +30,17 @@ def run(argv: list[str]) -> int:
     if "--help" in words or words == ["-h"] or words == ["help"]:
         print(help_page(find(argv[0])))
         return 0
-    return _parser()(args=normalise(argv), prog_name="refold", standalone_mode=True) or 0
+    words = normalise(argv)
+    command = find(words[0])
+    values = values_of(command, words[1:]) if command else None
+    if command and values is not None:
+        return _call(command, values)
+    return _parser()(args=words, prog_name="refold", standalone_mode=True) or 0
+
+
+def _call(command: Command, values: dict[str, Any]) -> int:
+    module, name = command.run.split(":")
+    return getattr(importlib.import_module(module), name)(values)
 
 
 def _parser() -> Any:
@@ -46,8 +57,7 @@ def _function(command: Command) -> Any:
     import inspect
 
     def body(**values: Any) -> None:
-        module, name = command.run.split(":")
-        sys.exit(getattr(importlib.import_module(module), name)(values))
+        sys.exit(_call(command, values))
 
     shapes = [_argument(a) for a in command.arguments] + [_option(o) for o in command.options]
     body.__annotations__ = {name: hint for name, hint, _ in shapes}
