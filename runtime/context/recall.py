@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from runtime.context.discard.tool_results import superseded
+from runtime.context.rounds import RoundSegmenter
 from transcripts.blobs import Blobs
 from transcripts.log import Entry
 
@@ -22,24 +24,27 @@ class Recall:
         Raises ValueError in words for the model where there is no such thing.
         """
         ref = ref.strip().lstrip("#")
-        text = self._message(messages, int(ref)) if ref.isdecimal() else self._blob(ref)
-        return page(text, start, count, share)
+        if not ref.isdecimal():
+            return page(self._blob(ref), start, count, share)
+        text = page(self._message(messages, int(ref)), start, count, share)
+        later = _later(messages).get(int(ref))
+        return f"[superseded by #{later}]\n{text}" if later else text
 
     def search(self, messages: Sequence[Entry], fates: Mapping[int, str], query: str, path: str, share: int) -> str:
         """Lines of what holds all words of `query` (and messages about `path`) in what is not in view, newest first."""
         words = [w.casefold() for w in query.split()]
+        later = _later(messages)
         hits: list[str] = []
         size = 0
         for entry in reversed(messages):
-            if fates.get(entry.seq, "shown") == "shown" or entry.record.__class__.__name__ == "":
-                continue
-            if path and path not in _about(entry):
+            if fates.get(entry.seq, "shown") == "shown" or _is_copy(entry) or path not in _about(entry):
                 continue
             label = _label(entry)
             line = _first_line(self._full(entry), words, label)
             if line is None:
                 continue
-            hits.append(f"#{entry.seq} {label}: {line}")
+            newer = f" (superseded by #{later[entry.seq]})" if entry.seq in later else ""
+            hits.append(f"#{entry.seq} {label}{newer}: {line}")
             size += len(hits[-1])
             if len(hits) == _MOST_HITS or size > share:
                 break
@@ -89,6 +94,19 @@ def page(text: str, start: int, count: int, share: int) -> str:
     return "\n".join(out) + more
 
 
+def _later(messages: Sequence[Entry]) -> dict[int, int]:
+    """What a later result of the same call or a later write of the file has made worthless: its number -> the later."""
+    answered = (step for step in RoundSegmenter().steps(messages) if step.head.kind == "assistant")
+    return superseded(
+        [(step, c, step.results[c.id]) for step in answered for c in step.head.record.calls if c.id in step.results]
+    )
+
+
+def _is_copy(entry: Entry) -> bool:
+    """Whether this is what recall showed before; the original is found by itself."""
+    return entry.kind == "tool_result" and entry.record.name == "recall"
+
+
 def _about(entry: Entry) -> str:
     if entry.kind == "tool_result":
         return str(entry.record.meta.get("path", "")) + str(entry.record.meta.get("command", ""))
@@ -118,4 +136,4 @@ def _first_line(text: str, words: Sequence[str], label: str) -> str | None:
             return line.strip()[:_SNIPPET]
         if best is None and any(w in low for w in words):
             best = line
-    return (best or text).strip()[:_SNIPPET]
+    return (best or text.strip().partition("\n")[0]).strip()[:_SNIPPET]
