@@ -4,7 +4,7 @@ would not have gone wrong with everything in view. Told from the log alone; noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -115,13 +115,17 @@ class _Walk:
         self.session = self.model = ""
         self.window = self.answers = 0
         self._notes: Usage | None = None
+        self._by_kind: dict[str, Callable[[Entry], None]] = {
+            "session": self._session, "request": self._request, "assistant": self._assistant, "usage": self._usage,
+            "checkpoint": self._checkpoint, "unfold": self._unfold, "user": self._user, "tool_result": self._result,
+        }  # fmt: skip
         self._open_view()
 
     def take(self, entry: Entry) -> None:
         """One more record."""
         self.history.append(entry)
         self.store.append(entry)
-        found = getattr(self, f"_{entry.kind}", None)
+        found = self._by_kind.get(entry.kind)
         if found is not None:
             found(entry)
         if entry.kind in _ENDS_A_VIEW:
@@ -178,7 +182,7 @@ class _Walk:
     def _user(self, entry: Entry) -> None:
         self.signs.said(entry)
 
-    def _tool_result(self, entry: Entry) -> None:
+    def _result(self, entry: Entry) -> None:
         call = self.calls.get(entry.record.call_id)
         if entry.record.name == "recall" and entry.record.status == "ok" and self.folds:
             words = ", ".join(f"{k}={v}" for k, v in call.args.items()) if call else "?"

@@ -17,12 +17,15 @@ from transcripts.log import TranscriptLog
 from transcripts.records import (
     Assistant,
     Checkpoint,
+    Gap,
     Record,
     Request,
+    Rewind,
     SessionStart,
     ToolCall,
     ToolResult,
     Unfold,
+    Unknown,
     Usage,
     User,
 )
@@ -221,6 +224,23 @@ def test_a_session_without_a_fold(tmp_path):
         "", "What went wrong, as far as code can tell", "nothing",
         "", "Rates", " 70.0 %  input that was cached",
     ]  # fmt: skip
+
+
+def test_damage_and_the_unknown_are_passed_over(tmp_path):
+    told = Told(tmp_path)
+    told.add(User("Never touch `x`."))
+    told.add(Unknown("take", {"a": 1}))
+    told.add(Gap(12, 3, 5, "torn"))
+    told.add(ToolResult("", "", "[What stood here cannot be read.]", "unknown"))
+    told.add(ToolResult("c", "read", "", meta={"path": 3, "sha": None}))
+    told.add(ToolResult("c", "bash", "", meta={"command": ["x"]}))
+    told.add(Checkpoint("", 0))
+    told.add(Rewind(2))
+    told.add(Unfold("nothing"))
+    told.add(Assistant("Done.", (ToolCall("c", "ask_user", "{}"),)))
+    found = told.audit()
+    assert (len(found.folds), found.findings, [(s.first, s.last) for s in found.stretches]) == (1, (), [(1, 1)])
+    assert list(audit_lines(found))[0] == "Session s: scripted:x, window unknown"
 
 
 @pytest.mark.parametrize("seed", range(30))
