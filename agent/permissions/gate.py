@@ -22,8 +22,8 @@ from agent.permissions.store import RuleBook
 from agent.permissions.verdicts import MODES, Judgement, Mode, Scope
 from tools.base import Tool, ToolContext
 
-_QUIET = frozenset({"todo", "recall", "ask", "think", "skill", "task"})
-"""Tools of our own that touch nothing outside the session."""
+_QUIET = frozenset({"todo", "recall", "ask_user", "jobs"})
+"""Tools of our own that touch nothing but what the session itself has started or said."""
 
 
 class Confines(Protocol):
@@ -196,10 +196,10 @@ class Permissions:
         host = url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1].split(":")[0].lower()
         rule = strongest(r for r in self.rules if r.tool in ("fetch", "*") and host_matches(r.pattern, host))
         if rule is not None:
-            return Judgement(rule.decision, f"your rule {rule} says so", str(rule), host)
+            return Judgement(rule.decision, f"your rule {rule} says so", str(rule), host, effects=False)
         if self.mode == "yolo":
-            return Judgement("allow", "the mode yolo asks for nothing")
-        return Judgement("ask", f"nobody has allowed {host or 'this host'}", f"fetch({host})", host)
+            return Judgement("allow", "the mode yolo asks for nothing", effects=False)
+        return Judgement("ask", f"nobody has allowed {host or 'this host'}", f"fetch({host})", host, effects=False)
 
     def _judge_named(self, kind: str, name: str, tool: Tool) -> Judgement:
         rule = strongest(

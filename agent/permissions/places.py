@@ -12,7 +12,7 @@ _SECRET_NAMES = (
     ".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".htpasswd", ".npmrc", ".pypirc",
     ".git-credentials", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.age",
     "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "credentials", "credentials.json", "secrets.*", "secret.*",
-    "service-account*.json", "token.json", "auth.json", "hosts.yml", ".vault-token", ".terraformrc",
+    "service-account*.json", "token.json", "auth.json", ".vault-token", ".terraformrc",
     "terraform.tfstate*", "*.tfvars", "shadow", "gshadow", "sudoers", "master.key",
     "application_default_credentials.json",
 )  # fmt: skip

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from agent.permissions import places
 from agent.sandbox.bwrap import Bubblewrap, of_system, of_wheel
 from agent.sandbox.landlock import Landlock
-from agent.sandbox.layout import Layout, Place, ReadRules, layout
+from agent.sandbox.layout import Layout, Place, ReadRules, committed_secrets, layout
 from agent.sandbox.seatbelt import Seatbelt
 
 NONE = "none"
@@ -70,12 +70,13 @@ class Sandbox:
     ) -> None:
         temp = places.temporary_folders() if temporary is None else tuple(map(places.real, temporary))
         more = tuple(map(places.real, extra))
-        self.place = Place(places.real(root), places.real(home), more, temp)
+        self.place = Place(places.real(root), places.real(home), more, temporary=temp)
         self.rules: ReadRules | None = None
         self._rungs = tuple(rungs)
         self._lock = threading.Lock()
         self._rung: Rung | None = None
         self._probed = False
+        self._asked_git = False
 
     @property
     def kind(self) -> str:
@@ -104,9 +105,16 @@ class Sandbox:
         rung = self._chosen()
         if rung is None:
             raise SandboxError("there is no sandbox here, and this command was only allowed inside one")
-        plan = layout(self.place, confinement, self.rules)
+        plan = layout(self._known_place(), confinement, self.rules)
         hidden = any(places.within(str(cwd), h) for h in plan.hidden)
         return rung.wrap(argv, Path(self.place.root) if hidden else cwd, plan)
+
+    def _known_place(self) -> Place:
+        with self._lock:
+            if not self._asked_git:
+                self._asked_git = True
+                self.place = replace(self.place, open_secrets=committed_secrets(self.place.root))
+            return self.place
 
     def limits(self) -> tuple[str, ...]:
         """What the chosen rung cannot do."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,11 +62,13 @@ class ReadRules(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a session works: the workspace, refold's own folder, and further folders that can be changed."""
+    """Where a session works: the workspace, refold's own folder, and further folders that can be changed.
+    `open_secrets` are files of the workspace that stay readable although they are named like secrets."""
 
     root: str
     home: str
     extra: tuple[str, ...] = ()
+    open_secrets: frozenset[str] = frozenset()
     temporary: tuple[str, ...] = field(default_factory=places.temporary_folders)
 
 
@@ -115,7 +118,8 @@ def hidden_paths(place: Place, rules: ReadRules | None = None) -> list[str]:
     found += [str(p) for pattern in _HOME_FILES for p in Path(home).glob(pattern)]
     found += [p for p in _SYSTEM_SECRETS if os.path.exists(p) and os.access(p, os.R_OK)]
     denied = rules.denies if rules and rules.denies_by_pattern else lambda path: False
-    found += [f for folder in (place.root, *place.extra) for f in secret_files(folder, denied)]
+    named = [f for folder in (place.root, *place.extra) for f in secret_files(folder, denied)]
+    found += [f for f in named if f not in place.open_secrets or denied(f)]
     if rules:
         found = [f for f in found if not rules.reveals(f)] + rules.denied_places()
     found += [*_own(place), *_sockets(place.temporary)]
@@ -123,10 +127,11 @@ def hidden_paths(place: Place, rules: ReadRules | None = None) -> list[str]:
 
 
 def _own(place: Place) -> list[str]:
-    """Refold's own folder; where the workspace lies in it, all of it beside the workspace."""
-    if not places.within(place.root, place.home):
+    """Refold's own folder; where the workspace or the program itself lies in it, all that lies beside these."""
+    kept = [place.root, *map(places.real, (sys.prefix, sys.base_prefix, __file__))]
+    if not any(places.within(path, place.home) for path in kept):
         return [place.home]
-    return [e.path for e in os.scandir(place.home) if not places.within(place.root, e.path)]
+    return [e.path for e in os.scandir(place.home) if not any(places.within(path, e.path) for path in kept)]
 
 
 def secret_files(root: str, denied: Callable[[str], bool]) -> Iterator[str]:
@@ -145,6 +150,17 @@ def secret_files(root: str, denied: Callable[[str], bool]) -> Iterator[str]:
                     waiting.append((entry.path, depth + 1))
             elif places.secret_name(entry.name) or denied(entry.path):
                 yield entry.path
+
+
+def committed_secrets(root: str) -> frozenset[str]:
+    """The files of the workspace that are named like secrets and that git knows: certificates of tests, settings that
+    everybody has. Asked once, before the first command: what a command adds later is no proof."""
+    try:
+        index = Path(root, ".git", "index").read_bytes()
+    except OSError:
+        return frozenset()
+    known = lambda path: os.fsencode(os.path.relpath(path, root)) + b"\0" in index  # noqa: E731
+    return frozenset(path for path in secret_files(root, lambda path: False) if known(path))
 
 
 def _sockets(folders: Sequence[str]) -> Iterator[str]:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.permissions import Permissions, parse_rule
 from agent.sandbox import RUNGS, Rung, Sandbox
+from agent.sandbox.layout import Place, hidden_paths
 
 PRESENT = [rung for rung in RUNGS if not rung.why_not()]
 CONFINED = ("read-only", "workspace")
@@ -317,3 +319,37 @@ def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 def snapshot_of(files: dict[str, str]) -> dict[str, tuple[int, bytes]]:
     return {name: (0o100644, text.encode()) for name, text in files.items()}
+
+
+def test_what_git_knows_stays_readable_and_what_is_added_later_does_not(world: World) -> None:
+    subprocess.run(["git", "init", "-q", world.root], check=True)
+    (world.root / "test.pem").write_text("a certificate of the tests\n")
+    subprocess.run(["git", "-C", world.root, "add", "test.pem"], check=True)
+    (world.root / "real.pem").write_text("the real one\n")
+    box = Sandbox(world.root, world.home / ".refold", rungs=[world.rung], temporary=[world.base / "temp"])
+    for _ in range(2):
+        argv = box.wrap(["sh", "-c", "git add -f real.pem; cat *.pem"], world.root, "read-only")
+        done = subprocess.run(argv, cwd=world.root, capture_output=True, text=True)
+        assert done.stdout == "a certificate of the tests\n"
+        subprocess.run(["git", "-C", world.root, "add", "real.pem"], check=True)
+
+
+def test_rules_open_and_close_files(world: World) -> None:
+    (world.root / ".env").write_text("KEY=1\n")
+    (world.root / "plans").mkdir()
+    (world.root / "plans" / "a.txt").write_text("a plan\n")
+    (world.root / "b.plan").write_text("b plan\n")
+    box = Sandbox(world.root, world.home / ".refold", rungs=[world.rung], temporary=[world.base / "temp"])
+    rules = [parse_rule("read(.env)"), parse_rule("read(plans/**)", "deny"), parse_rule("read(*.plan)", "deny")]
+    box.rules = Permissions("auto", root=world.root, home=world.home / ".refold", extra=rules)
+    argv = box.wrap(["sh", "-c", "cat .env plans/a.txt b.plan"], world.root, "read-only")
+    assert subprocess.run(argv, cwd=world.root, capture_output=True, text=True).stdout == "KEY=1\n"
+
+
+def test_the_program_is_found_although_it_lies_in_our_own_folder(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for name in ("work/sub", "sessions"):
+        (home / name).mkdir(parents=True)
+    hidden = hidden_paths(Place(str(home / "work"), str(home), temporary=()))
+    assert str(home / "sessions") in hidden
+    assert not [h for h in hidden if str(home / "work").startswith(h)]
