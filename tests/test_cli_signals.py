@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.command import argv, lines, refold, script
 
-MARK = "31.4159"
+MARK = "131.4159"
 """Seconds of a sleep by which an orphan would be recognised."""
 SLEEP = {"text": "I wait.", "calls": [{"name": "bash", "arguments": {"command": f"sleep {MARK}"}}]}
 DONE = {"text": "Done."}
@@ -56,7 +56,7 @@ def start(folder: Path, model: str, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def until(condition: Any, seconds: float = 20) -> None:
+def until(condition: Any, seconds: float = 60) -> None:
     """Waits until it holds."""
     end = time.monotonic() + seconds
     while not condition():
@@ -78,9 +78,9 @@ def test_a_signal_ends_it_cleanly(number: int, code: int, why: str, folder: Path
     until(lambda: sleepers(folder))
     sent = time.monotonic()
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, err.splitlines()[-1]) == (code, f"refold: {why}")
-    assert time.monotonic() - sent < 5
+    assert time.monotonic() - sent < 15
     assert sleepers(folder) == []
     result = json.loads(out)
     assert (result["is_error"], result["meta"]["exit_code"], result["result"]) == (True, code, "I wait.")
@@ -95,7 +95,7 @@ def test_a_signal_while_the_model_is_silent(folder: Path, tmp_path: Path) -> Non
     process.stdout.readline()
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=60)
     assert (process.returncode, lines(out)[-1]["meta"]["cause"]) == (130, "sigint")
 
 
@@ -108,7 +108,7 @@ def test_what_was_half_said_is_kept(folder: Path, tmp_path: Path) -> None:
         if "word20" in line:
             break
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=60)
     said = lines(out)[-1]["result"]
     assert process.returncode == 143
     assert long.startswith(said.rstrip()) and "word20" in said
@@ -140,7 +140,7 @@ def test_a_reader_that_never_reads_does_not_stop_the_clock(folder: Path, tmp_pat
     fd = process.stdout.fileno()
     until(lambda: struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"1234"))[0] > 60_000)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=8) == 143
+    assert process.wait(timeout=30) == 143
     process.stdout.close()
     process.stderr.close()
 
@@ -171,6 +171,6 @@ def test_two_processes_do_not_share_a_session(folder: Path, tmp_path: Path) -> N
     until(lambda: sleepers(folder))
     second = refold("-p", "Me too", "-c", cwd=folder)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert second.returncode == 2
     assert f"process {process.pid}" in second.stderr and "--fork-session" in second.stderr

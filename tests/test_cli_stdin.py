@@ -56,7 +56,7 @@ def test_what_is_piped(words: list[str], data: bytes, prompt: str, folder: Path,
 def test_a_file_as_standard_input_and_a_prompt_file(folder: Path, model: str, tmp_path: Path) -> None:
     (tmp_path / "task.md").write_text("from a file\n")
     with (tmp_path / "task.md").open() as file:
-        done = subprocess.run(argv("-p", "--model", model), cwd=folder, stdin=file, capture_output=True, timeout=30)
+        done = subprocess.run(argv("-p", "--model", model), cwd=folder, stdin=file, capture_output=True, timeout=60)
     assert (done.returncode, done.stdout, prompt_of(folder).strip()) == (0, b"Done.\n", "from a file")
     named = refold("-p", "--prompt-file", str(tmp_path / "task.md"), "--model", model, cwd=folder)
     assert (named.returncode, prompt_of(folder).strip()) == (0, "from a file")
@@ -70,26 +70,26 @@ def test_binary_is_refused(folder: Path, model: str) -> None:
 
 def test_closed_streams_are_no_trouble(folder: Path, model: str) -> None:
     line = " ".join(argv("-p", "x", "--model", model))
-    done = subprocess.run(["bash", "-c", f"{line} <&-"], cwd=folder, capture_output=True, timeout=30)
+    done = subprocess.run(["bash", "-c", f"{line} <&-"], cwd=folder, capture_output=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, b"Done.\n")
-    silent = subprocess.run(["bash", "-c", f"{line} 2>&- <&-"], cwd=folder, capture_output=True, timeout=30)
+    silent = subprocess.run(["bash", "-c", f"{line} 2>&- <&-"], cwd=folder, capture_output=True, timeout=60)
     assert (silent.returncode, silent.stdout) == (0, b"Done.\n")
-    alone = subprocess.run(["bash", "-c", f"{' '.join(argv('-p', '--model', model))} <&-"], cwd=folder, timeout=30)
+    alone = subprocess.run(["bash", "-c", f"{' '.join(argv('-p', '--model', model))} <&-"], cwd=folder, timeout=60)
     assert alone.returncode == 2
 
 
 def test_a_terminal_is_not_read(folder: Path, model: str) -> None:
     ours, theirs = pty.openpty()
     try:
-        with_prompt = subprocess.run(argv("-p", "x", "--model", model), cwd=folder, stdin=theirs, timeout=30)
-        without = subprocess.run(argv("-p", "--model", model), cwd=folder, stdin=theirs, timeout=30)
+        with_prompt = subprocess.run(argv("-p", "x", "--model", model), cwd=folder, stdin=theirs, timeout=60)
+        without = subprocess.run(argv("-p", "--model", model), cwd=folder, stdin=theirs, timeout=60)
     finally:
         os.close(ours)
         os.close(theirs)
     assert (with_prompt.returncode, without.returncode) == (0, 2)
 
 
-@pytest.mark.parametrize(("words", "code", "least", "most"), [(["x"], 0, 2.5, 8), ([], 2, 9, 16)])
+@pytest.mark.parametrize(("words", "code", "least", "most"), [(["x"], 0, 2.5, 30), ([], 2, 9, 40)])
 def test_an_inherited_pipe_that_nobody_writes_to(
     words: list[str], code: int, least: float, most: float, folder: Path, model: str
 ) -> None:
@@ -141,7 +141,7 @@ def test_a_pipeline_that_works_is_waited_for(folder: Path, model: str) -> None:
 def test_a_pipeline_that_sleeps_is_given_up(folder: Path, model: str) -> None:
     started = time.monotonic()
     process = subprocess.Popen(
-        ["bash", "-c", f"sleep 40 | {' '.join(argv('-p', 'x', '--model', model))}; kill $(jobs -p) 2>/dev/null"],
+        ["bash", "-c", f"sleep 80 | {' '.join(argv('-p', 'x', '--model', model))}; kill $(jobs -p) 2>/dev/null"],
         cwd=folder,
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
@@ -153,7 +153,7 @@ def test_a_pipeline_that_sleeps_is_given_up(folder: Path, model: str) -> None:
     os.killpg(process.pid, 9)
     process.wait()
     process.stdout.close()
-    assert (line, took < 20) == (b"Done.\n", True)
+    assert (line, took < 60) == (b"Done.\n", True)
 
 
 def test_fifty_megabytes(folder: Path, model: str) -> None:

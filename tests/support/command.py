@@ -26,7 +26,7 @@ def refold(
     cwd: Path,
     input: str | bytes | None = None,
     env: dict[str, str] | None = None,
-    timeout: float = 60,
+    timeout: float = 100,
 ) -> subprocess.CompletedProcess[str]:
     """Runs it to its end; without `input` standard input is closed at once. Output is decoded as UTF-8."""
     data = input.encode() if isinstance(input, str) else input
