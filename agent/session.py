@@ -210,7 +210,7 @@ class Session:
 
     async def _put_question(self, call: ToolCall, tool: Tool, args: dict[str, Any], judgement: Judgement) -> Permit:
         if self.approve is None:
-            way = f" The rule that would allow it: {judgement.rule}" if judgement.rule else ""
+            way = f". The rule that would allow it: {judgement.rule}" if judgement.rule else ""
             return Permit(False, f"[Not allowed, and nobody is here to ask: {judgement.reason}{way}]")
         ctx = self.toolbox.ctx
         preview = tool.preview(ctx, args) if tool.preview else str(args.get("command", ""))

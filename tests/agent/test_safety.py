@@ -142,7 +142,7 @@ def test_a_question_is_asked_once_and_its_rule_remembered(base: Path) -> None:
 def test_where_nobody_can_be_asked_the_rule_that_would_allow_it_is_named(base: Path) -> None:
     desk = Desk(base, "ask", [bash("make all")])
     assert desk.send() == [
-        "denied: [Not allowed, and nobody is here to ask: nobody has allowed make "
+        "denied: [Not allowed, and nobody is here to ask: nobody has allowed make. "
         "The rule that would allow it: bash(make all *)]"
     ]
     desk.session.close()
