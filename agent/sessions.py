@@ -68,6 +68,8 @@ def whole(entries: Sequence[Entry], at: int) -> int:
         if entries[n].kind == "tool_result":
             waiting.discard(entries[n].record.call_id)
             end = n + 1
+    while end < len(entries) and entries[end].kind in ("usage", "turn_end"):
+        end += 1
     return end
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from agent.identity import git_branch, git_root, make_identity
@@ -127,7 +128,8 @@ def limits_for(profile: Profile, limits: Limits) -> Limits:
 
 def model_options(settings: Settings, log: TranscriptLog) -> ModelOptions:
     """What a provider is told."""
-    answered = sum(1 for e in log.entries if e.kind == "usage")
+    # A usage stands right behind its answer; one of a request for notes does not.
+    answered = sum(a.kind == "assistant" and b.kind == "usage" for a, b in pairwise(log.entries))
     return ModelOptions(
         api_key=settings.api_key,
         api_key_source=settings.source("api_key"),

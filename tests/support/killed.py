@@ -24,6 +24,7 @@ from tests.support.lived import call, settings
 from transcripts.catalog import list_sessions
 
 WINDOW = 9_000
+NOTES = {"text": "It was found that all is well so far, and the next step is the next one. " * 3, "delay": 0.05}
 
 
 class Player:
@@ -34,10 +35,8 @@ class Player:
         self.session: Session | None = None
 
     def answer(self, view: ModelView) -> dict[str, Any]:
-        """The next answer: notes where those are asked for, every fourth time words alone, else calls."""
+        """The next answer: every fourth time words alone, else calls."""
         assert self.session is not None
-        if view.params.get("tool_choice") == "none":
-            return {"text": "Notes: " + "it was found that all is well. " * 6, "delay": 0.05}
         n = 1 + sum(e.kind == "assistant" for e in self.session.log.entries)
         if n % 4 == 0:
             return {"text": f"Answer {n}, and that is it. " + "Words come one by one. " * 8, "stream_delay": 0.003}
@@ -53,7 +52,7 @@ async def play(folder: Path, turns: int) -> None:
     work, home = folder / "work", folder / "home"
     work.mkdir(parents=True, exist_ok=True)
     player = Player(folder)
-    model = Scripted([player.answer] * 100_000, window=WINDOW)
+    model = Scripted([player.answer] * 100_000, window=WINDOW, head={"notes": NOTES})
     resume = "latest" if list_sessions(home, work) else ""
     with Session.start(settings(home), cwd=work, model=model, resume=resume) as session:
         player.session = session

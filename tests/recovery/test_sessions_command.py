@@ -1,0 +1,221 @@
+"""`refold sessions`: named, forked at any message, renamed, removed with all that is theirs, out and in again."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import sessions
+from agent.export import export, read
+from agent.export_text import fenced
+from tests.support.command import refold, script
+from tests.support.lived import call, live, next_request
+from tests.support.strict import refusals
+from transcripts.catalog import list_sessions
+from transcripts.log import TranscriptLog
+from transcripts.records import SessionStart
+
+SCHEMA = Path(__file__).resolve().parents[3] / "shared/cases/protocol/atif/atif-v1.8.schema.json"
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001e221bc33"
+    "0000000049454e44ae426082"
+)
+
+
+@pytest.fixture
+def worked(tmp_path: Path) -> Path:
+    """A session with words, calls, a spilled output, an error and a second turn."""
+    steps = [
+        {"text": "I <b>look</b> & write.", "reasoning": "It says so.", "calls": [
+            call("write", path="a.md", content="```\n# no heading\n```\n"), call("bash", command="seq 20000; exit 3"),
+        ]},
+        "Done: **bold** [x](javascript:alert(1)) ![y](http://t.example/p.png)\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+        "Second answer.",
+    ]  # fmt: skip
+    path, _ = live(tmp_path, steps, ["Do <script>alert(1)</script> it", "And on"])
+    return path
+
+
+def records(path: Path) -> list[Any]:
+    log = TranscriptLog.open(path, readonly=True)
+    try:
+        return [(e.seq, e.at, e.record) for e in log.entries]
+    finally:
+        log.close()
+
+
+# -- forks ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_fork_has_everything_and_shares_nothing(worked: Path, tmp_path: Path) -> None:
+    log, ident = sessions.fork(tmp_path / "home", tmp_path / "else", worked)
+    log.close()
+    assert log.path is not None
+    ours, theirs = records(log.path), records(worked)
+    start = ours[0][2]
+    assert isinstance(start, SessionStart)
+    assert (start.id, start.parent, start.parent_seq) == (ident, sessions.id_of(worked), theirs[-1][0])
+    assert [r for r in ours[1:-1] if not str(getattr(r[2], "key", "")).endswith("snapshot")] == [
+        r for r in theirs[1:] if not str(getattr(r[2], "key", "")).endswith("snapshot")
+    ]
+    assert log.blobs.names() == sorted(p.name for p in worked.with_suffix(".blobs").iterdir())
+    sessions.remove(tmp_path / "home", worked)
+    assert [log.blobs.get(name) != b"" for name in log.blobs.names()] == [True] * len(log.blobs.names())
+    assert list(worked.parent.glob(f"{worked.stem}*")) == []
+
+
+def test_a_fork_at_any_record_is_whole(worked: Path, tmp_path: Path) -> None:
+    """Cut in the middle of calls, the copy still has their results; and any provider takes its next request."""
+    for seq, _, record in records(worked):
+        log, _ = sessions.fork(tmp_path / "home", tmp_path / "else", worked, seq)
+        log.close()
+        assert log.path is not None
+        copied = records(log.path)
+        assert copied[-2][0] >= seq or record.kind == "note", record
+        messages, _, problems = next_request(log.path)
+        assert (refusals(messages), problems) == ([], []), (seq, record)
+        assert not any("Interrupted" in str(m["content"]) for m in messages), seq
+    with pytest.raises(ValueError, match=r"There is no record #999; they go up to #\d+"):
+        sessions.fork(tmp_path / "home", tmp_path / "else", worked, 999)
+
+
+def test_a_fork_of_a_damaged_session_has_what_is_whole(worked: Path, tmp_path: Path) -> None:
+    raw = worked.read_bytes()
+    worked.write_bytes(raw.replace(b'"text":"And on"', b'"text":"And \0n"')[:-30])
+    log, _ = sessions.fork(tmp_path / "home", tmp_path / "else", worked)
+    gaps = [e.record for e in log.entries if e.kind == "gap"]
+    log.close()
+    assert (len(gaps), log.problems) == (1, [])
+    assert worked.read_bytes()[-30:] != raw[-30:]
+
+
+# -- exports --------------------------------------------------------------------------------------------------------
+
+
+def test_json_makes_the_same_session_again(worked: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    file.write_text(export(worked, "json"))
+    new = read(tmp_path / "home2", tmp_path, file)
+    ours, theirs = records(new), records(worked)
+    assert (ours[1:], ours[0][2].parent, ours[0][2].id != theirs[0][2].id) == (theirs[1:], theirs[0][2].id, True)
+    again = read(tmp_path / "home3", tmp_path, worked)
+    assert [r for r in records(again)[1:-1] if r[2].kind != "note"] == [r for r in theirs[1:] if r[2].kind != "note"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "is no JSON"),
+        ("[1]", "is no export of refold's own"),
+        ('{"format": "refold-session", "version": 99}', "was written by a newer refold"),
+        ('{"format": "refold-session", "version": 1}', "has no records"),
+        ('{"format": "refold-session", "version": 1, "records": [{"kind": "user", "seq": 1}]}', "has the wrong shape"),
+    ],
+)
+def test_what_is_no_export_is_refused_and_leaves_nothing(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        read(tmp_path / "home", tmp_path, tmp_path / "x.json")
+    assert list((tmp_path / "home").rglob("*.*")) == []
+
+
+def test_markdown(worked: Path) -> None:
+    text = export(worked, "md")
+    lines = text.splitlines()
+    assert lines[0] == "# Do <script>alert(1)</script> it"
+    assert [line for line in lines if line.startswith("## ")] == [
+        "## You",
+        "## refold",
+        "## refold",
+        "## You",
+        "## refold",
+    ]
+    assert "**write** (ok)" in lines and "**bash** (error)" in lines
+    assert fenced("a ``` b\n") == "````\na ``` b\n\n````"
+
+
+def test_html_is_one_safe_page(worked: Path) -> None:
+    text = export(worked, "html")
+    assert "<title>Do &lt;script&gt;alert(1)&lt;/script&gt; it</title>" in text
+    assert "<strong>bold</strong>" in text and "<table>" in text
+    assert "I &lt;b&gt;look&lt;/b&gt; &amp; write." in text
+    assert not re.search(r"<script|<img|href=\"javascript|src=\"http|<b>look", text)
+    assert "default-src 'none'" in text
+
+
+def test_atif(worked: Path) -> None:
+    document = json.loads(export(worked, "atif"))
+    sources = [(s["step_id"], s["source"]) for s in document["steps"]]
+    assert sources == [(1, "system"), (2, "user"), (3, "agent"), (4, "agent"), (5, "user"), (6, "agent")]
+    third = document["steps"][2]
+    assert (document["schema_version"], document["agent"]["name"]) == ("ATIF-v1.8", "refold")
+    assert third["reasoning_content"] == "It says so."
+    assert [c["function_name"] for c in third["tool_calls"]] == ["write", "bash"]
+    ids = [c["tool_call_id"] for c in third["tool_calls"]]
+    assert [r["source_call_id"] for r in third["observation"]["results"]] == ids
+    assert third["observation"]["results"][1]["extra"]["status"] == "error"
+    totals = document["final_metrics"]
+    assert totals["total_steps"] == 6
+    assert totals["total_prompt_tokens"] == sum(
+        s["metrics"]["prompt_tokens"] for s in document["steps"] if "metrics" in s
+    )
+    if SCHEMA.exists():
+        import jsonschema
+
+        jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+
+
+def test_an_empty_session_is_no_trajectory(tmp_path: Path) -> None:
+    log = TranscriptLog.create(tmp_path / "s.jsonl")
+    log.append(SessionStart("abcd1234", "/work"))
+    log.close()
+    with pytest.raises(ValueError, match="Nothing was said in this session"):
+        export(tmp_path / "s.jsonl", "atif")
+    assert export(tmp_path / "s.jsonl", "md").startswith("# abcd1234\n")
+
+
+# -- the command ----------------------------------------------------------------------------------------------------
+
+
+def test_names_forks_and_removal_from_any_folder(tmp_path: Path, home: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    model = script(tmp_path / "s.jsonl", "One.", "Two.", "Three.", "Four.")
+    for text, cwd in (("first", here), ("second", there)):
+        assert refold("-p", text, "-n", "cart", "--model", model, cwd=cwd).returncode == 0
+    (info,) = list_sessions(home)
+    assert (info.name, info.first, info.messages, info.cwd) == ("cart", "first", 4, str(here))
+    at = next(seq for seq, _, r in records(info.path) if r.kind == "assistant")
+    forked = refold("sessions", "fork", "cart", "--at", str(at), cwd=there).stdout.split()
+    assert refold("sessions", "rename", forked[0], "dog", cwd=here).stdout == "Renamed: dog\n"
+    taken = refold("sessions", "rename", "dog", "cart", cwd=here)
+    assert (taken.returncode, taken.stderr) == (2, f"refold: the session {info.id} has the name 'cart' already\n")
+    listed = refold("sessions", "--all", cwd=here).stdout
+    assert [line.split()[-2] for line in listed.splitlines()] == ["dog", "cart"]
+    goes_on = refold("-p", "other", "--resume", "dog", "--model", model, cwd=here)
+    assert (goes_on.stdout, refold("sessions", "show", "dog", cwd=here).stdout.count("you: ")) == ("Two.\n", 2)
+    out = tmp_path / "cart.json"
+    assert refold("sessions", "export", "cart", "-o", str(out), cwd=here).returncode == 0
+    imported = refold("sessions", "import", str(out), cwd=there).stdout.split()[0]
+    assert refold("sessions", "verify", imported, cwd=there).stdout.endswith("all is well\n")
+    assert refold("sessions", "rm", cwd=here).returncode == 2
+    for ref in ("dog", imported, "cart"):
+        assert refold("sessions", "rm", ref, cwd=here).returncode == 0
+    assert [p for p in (home / "sessions").rglob("*") if p.is_file()] == []
+    assert [p for p in (home / "undo").rglob("*.z")] == []
+
+
+def test_a_session_in_which_nothing_was_said_leaves_nothing(tmp_path: Path, home: Path) -> None:
+    from agent.models.scripted import Scripted
+    from agent.session import Session
+    from tests.support.lived import settings
+
+    with Session.start(settings(home), cwd=tmp_path, model=Scripted([])) as session:
+        path = session.path
+        assert path is not None and path.exists()
+    assert [p for p in (home / "sessions").rglob("*") if p.is_file()] == []
