@@ -152,7 +152,13 @@ def _changed(old: Row, new: Row) -> tuple[Row, Row]:
         if tag != "equal":
             left += _span(a, i1, i2)
             right += _span(b, j1, j2)
-    return Row("-", old.number, old.text, tuple(left)), Row("+", new.number, new.text, tuple(right))
+    return _marked(old, left), _marked(new, right)
+
+
+def _marked(row: Row, spans: list[tuple[int, int]]) -> Row:
+    """The row with its changed words; spaces are marked only where nothing else changed."""
+    seen = [s for s in spans if row.text[slice(*s)].strip()] or spans
+    return Row(row.sign, row.number, row.text, tuple(seen))
 
 
 def _span(words: list[str], first: int, last: int) -> list[tuple[int, int]]:

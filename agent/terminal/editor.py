@@ -20,6 +20,9 @@ CHIP_CHARS = 1_000
 CHIP_LINES = 10
 """A paste beyond either becomes a chip: one short word in the input that stands for the whole text."""
 
+KEPT = 50
+"""Pastes that are kept; the oldest have long been sent."""
+
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 _CHIP = re.compile(r"\[(?:Pasted text|Image) #(\d+)[^\]\n]*\]")
@@ -53,6 +56,8 @@ class Editor:
         size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
         chip = self._chip(f"Pasted text #{{}}, {size}")
         self._pastes[chip] = text
+        while len(self._pastes) > KEPT:
+            del self._pastes[next(iter(self._pastes))]
         self.buffer.insert_text(chip)
 
     def attach(self, path: Path) -> None:

@@ -14,8 +14,20 @@ from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
 from agent.terminal.fragments import Fragments, row
 from agent.terminal.view import View
-from runtime.events import Event, Steered, TurnEnded
+from runtime.events import (
+    Event,
+    ReasoningDelta,
+    Steered,
+    TextDelta,
+    ToolCallDelta,
+    ToolProgress,
+    TurnEnded,
+    Waiting,
+)
 from transcripts.records import Image, ToolCall, User
+
+_PASSING = (TextDelta, ReasoningDelta, ToolCallDelta, ToolProgress, Waiting)
+"""Events that come by the hundred and change nothing outside the view; they are drawn with the next tick."""
 
 LONG = 15.0
 """Seconds a turn must have taken for its end, or a question in it, to ring."""
@@ -171,7 +183,8 @@ class Talk:
                 if isinstance(event, Steered) and self._steered:
                     self._steered.pop(0)
                 self.view.show(event)
-                self._changed()
+                if not isinstance(event, _PASSING):
+                    self._changed()
                 ended = event if isinstance(event, TurnEnded) else ended
         return ended
 
