@@ -21,7 +21,7 @@ SHOWN = 60
 
 def replay(screen: Screen, entries: Sequence[Entry], title_of: Callable[[ToolCall], str]) -> None:
     """Prints the end of a conversation. What refold itself told the model is left out."""
-    told = [e.record for e in entries if not (isinstance(e.record, User) and e.record.source == "harness")]
+    told = [e for e in entries if e.kind != "user" or e.record.source != "harness"]
     hidden = len(told) - SHOWN
     if hidden > 0:
         screen.print(
@@ -30,8 +30,8 @@ def replay(screen: Screen, entries: Sequence[Entry], title_of: Callable[[ToolCal
             )
         )
     calls: dict[str, ToolCall] = {}
-    for record in told[max(0, hidden) :]:
-        _message(screen, record, calls, title_of)
+    for entry in told[max(0, hidden) :]:
+        _message(screen, entry.record, calls, title_of)
 
 
 def _message(screen: Screen, record: Any, calls: dict[str, ToolCall], title_of: Callable[[ToolCall], str]) -> None:
