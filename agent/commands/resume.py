@@ -37,13 +37,15 @@ async def choose(face: Face) -> str:
 
 def choices(home: Path, cwd: Path) -> list[Choice]:
     """The sessions of a folder, or of all folders where it has none; those in which nothing was said are left out."""
-    found = [s for s in list_sessions(home, cwd) if s.first] or [s for s in list_sessions(home) if s.first]
-    return [Choice(s.id, s.name or s.first, note(s)) for s in found]
+    found = list_sessions(home, cwd) or list_sessions(home)
+    return [Choice(s.id, s.name or s.first or "(no words)", note(s)) for s in found]
 
 
 def note(info: SessionInfo, now: datetime | None = None) -> str:
-    """How long ago a session was used, its id and its model."""
-    parts = [ago(info.updated, now), info.id, info.model, info.branch]
+    """How long ago a session was used, its id, how much was said, its size, model and branch, and what is wrong."""
+    said = f"{info.messages} messages" if info.messages else ""
+    size = f"{max(1, info.size // 1024):,} KB"
+    parts = [ago(info.updated, now), info.id, said, size, info.model, info.branch, info.problem]
     return " · ".join(p for p in parts if p)
 
 
