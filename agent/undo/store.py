@@ -210,8 +210,5 @@ def _entries(record: Mapping[str, Any]) -> Iterator[Any]:
 
 def new_id() -> str:
     """A name that sorts by time and never comes twice."""
-    return (
-        time.strftime("%Y%m%d-%H%M%S-", time.gmtime())
-        + f"{time.time_ns() // 1000 % 1_000_000:06d}"
-        + secrets.token_hex(2)
-    )
+    seconds, rest = divmod(time.time_ns(), 1_000_000_000)
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(seconds))}-{rest // 1000:06d}{secrets.token_hex(2)}"
