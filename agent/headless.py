@@ -13,7 +13,7 @@ from typing import Any
 from agent.checks import Problem, answer_problem, run_check, schema_words
 from agent.exits import Exit, Stop
 from agent.guard import Guard, Limits
-from agent.outcome import Outcome, of_error, of_turn
+from agent.outcome import Outcome, error_words, of_error, of_turn
 from agent.output import Output
 from agent.pipes import OutputClosed
 from agent.session import Session
@@ -239,7 +239,7 @@ async def _close_model(session: Session) -> None:
 def failed(error: ModelError) -> Outcome:
     """The outcome where not even a session could be opened for want of a model."""
     code, cause = of_error(error.kind)
-    return Outcome(code, cause, error.message)
+    return Outcome(code, cause, error_words(error.kind, error.message))
 
 
 def silence_stdout() -> None:

@@ -27,7 +27,7 @@ def of_turn(ended: TurnEnded, denied: list[str]) -> Outcome:
     """The outcome of a turn that nothing of ours stopped. `denied`: each refused call, and what would allow it."""
     if ended.reason == "error":
         code, cause = of_error(ended.kind)
-        return Outcome(code, cause, ended.message or "the model failed", ended.text)
+        return Outcome(code, cause, error_words(ended.kind, ended.message), ended.text)
     if denied or ended.denials or ended.reason == "denied":
         why = "; ".join(dict.fromkeys(denied)) or "; ".join(ended.denials) or ended.message
         return Outcome(Exit.DENIED, "permission_denied", f"a permission was needed and not given: {why}", ended.text)
@@ -38,6 +38,12 @@ def of_turn(ended: TurnEnded, denied: list[str]) -> Outcome:
     if ended.reason != "done":
         return Outcome(Exit.FAILED, ended.reason, ended.message or "the agent gave up", ended.text)
     return Outcome(Exit.OK, text=ended.text)
+
+
+def error_words(kind: str, message: str) -> str:
+    """What a model's error was, and what was said about it, in one line."""
+    said = " ".join(message.split()) or "the model failed"
+    return f"{kind.replace('_', ' ')}: {said}" if kind not in ("", "unknown", "config", "auth") else said
 
 
 def of_error(kind: str) -> tuple[Exit, str]:

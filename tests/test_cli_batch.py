@@ -135,7 +135,7 @@ def test_failures_are_told_and_done_again_on_request(folder: Path) -> None:
     )
     done = refold("batch", str(tasks), cwd=folder)
     assert (done.returncode, done.stdout.splitlines()[:2][1]) == (1, "  exit 1: 1 (bad)")
-    assert (ended(folder)["bad"]["cause"], ended(folder)["bad"]["why"]) == ("quota", "no money")
+    assert (ended(folder)["bad"]["cause"], ended(folder)["bad"]["why"]) == ("quota", "quota: no money")
     script(folder / "bad.jsonl", {"text": "now"})
     assert refold("batch", str(tasks), cwd=folder).returncode == 1
     again = refold("batch", str(tasks), "--retry-failed", cwd=folder)

@@ -84,6 +84,14 @@ CAUSES: dict[str, tuple[list[Any], list[str], int, str, str, str]] = {
         "error_during_execution",
         "json_schema",
     ),
+    "rate limit": (
+        [{"error": "rate_limit", "message": "slow down", "retry_after": 0.01}] * 20,
+        [],
+        75,
+        "",
+        "error_during_execution",
+        "rate_limit",
+    ),
     **{
         kind: ([{"error": kind, "message": f"it was {kind}"}], [], code, "", "error_during_execution", kind)
         for kind, code in ERRORS.items()
