@@ -40,13 +40,18 @@ WIDEST = 120
 """Columns that prose may take: longer lines are hard to read."""
 
 
+INSIDE = "\x1b7\x1b8"
+"""Saves and restores the cursor, which changes nothing, unless the terminal has just got lower and left the cursor
+outside: then it is inside again before anything is drawn relative to it."""
+
+
 class _Inline(Application[int]):
     """The application, with one thing more: a terminal that wraps lines anew on a resize moves the live lines."""
 
     reflowing = False
 
     def _on_resize(self) -> None:
-        self.output.write_raw("\x1b7\x1b8")  # brings a cursor back that was left outside of a lower screen
+        self.output.write_raw(INSIDE)
         cells = self.renderer.last_rendered_screen
         if cells is not None and self.reflowing:
             self.output.cursor_up(_rows_gained(cells, self.output.get_size().columns, self._cursor_row(cells)))
@@ -185,6 +190,7 @@ class Screen:
 
     def _before_frame(self, app: Application[Any]) -> None:
         self.output.hold()
+        self.output.write_raw(INSIDE)
         if self._queue:
             self.output.write_raw("\x1b[?2026h")
             app.renderer.erase(leave_alternate_screen=False)
