@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 
 import pytest
 
+from runtime.context.compact import STATE_SHARE
 from runtime.context.facts import empty_facts, gather, state_block, state_sections, told_paths
 from runtime.context.sightings import command_kind, constraints, failed_tests, made, named
+from tests.support.histories import History, engine_for, put
 from transcripts.log import Entry
 from transcripts.records import ToolResult, User
 
@@ -201,3 +204,17 @@ def test_facts_of_an_older_log_are_taken_over():
     old = {"upto": 3, "goal": [1, "Go."], "constraints": [], "files": {}, "commands": {}, "todo": []}
     new = gather(old, [Entry(4, "", "user", User("See `it`."))])
     assert new == {**empty_facts(), **old, "upto": 4, "named": [[4, "it"]]}
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_the_state_never_takes_more_than_its_share_of_the_window(seed):
+    drawn = History(seed)
+    engine = engine_for(drawn.window)
+    for records in drawn.steps:
+        put(engine, records)
+        outcome = asyncio.run(engine.compact_if_needed(None))
+        if outcome is not None and outcome.checkpoint is not None:
+            state = outcome.checkpoint.state
+            assert engine.estimator.tokens(engine.estimator.units(state)) <= STATE_SHARE * drawn.window
+            kept = outcome.checkpoint.meta["retained"]
+            assert kept["in_view"] + kept["by_id"] == kept["total"]
