@@ -40,7 +40,7 @@ MOMENTS = (
     "Compacting",
     "RequestSent",
 )
-TURNS = 6
+TURNS = 60
 
 
 class Run:
