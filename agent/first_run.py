@@ -66,18 +66,30 @@ class Offer:
     models: tuple[str, ...] = ()
 
 
-def find_offers(env: Mapping[str, str]) -> list[Offer]:
-    """What there is: local servers that answer, keys, the built-in model. Takes PATIENCE at most."""
+def find_offers(settings: Settings, env: Mapping[str, str]) -> list[Offer]:
+    """What there is: the server that is configured, local ones that answer, keys, the built-in model. Takes little more
+    than PATIENCE, where the configured server is slow a few seconds."""
     servers = [*_own_servers(env), *SERVERS]
-    with ThreadPoolExecutor(len(servers)) as pool:
+    with ThreadPoolExecutor(len(servers) + 1) as pool:
+        configured = pool.submit(_configured, settings)
         answers = list(pool.map(lambda server: _server(*server), servers))
-    found = [offer for offer in answers if offer is not None]
+        found = [*configured.result(), *(offer for offer in answers if offer is not None)]
     found += [
         Offer(label, f"with {variable}", base_url=url, key=env[variable], model=model)
         for variable, label, url, model in KEYS
-        if env.get(variable)
+        if env.get(variable) and not (settings.base_url and variable == "OPENAI_API_KEY")
     ]
     return [*found, _built_in()]
+
+
+def _configured(settings: Settings) -> list[Offer]:
+    """The server of `base_url`, first of all; it is offered too where it lists nothing."""
+    if not settings.base_url:
+        return []
+    url, key = settings.base_url.rstrip("/"), settings.api_key
+    names = models_of(url, key, 5.0)
+    words = f"{url.partition('://')[2]}, {settings.source('base_url')}"
+    return [Offer("The configured server", words, base_url=url, key=key or NO_KEY, models=tuple(names))]
 
 
 def _own_servers(env: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -121,12 +133,17 @@ def chosen(settings: Settings, offer: Offer, model: str) -> Settings:
     return replace(settings, model=spec, base_url=offer.base_url, api_key=offer.key, sources=sources)
 
 
-def keep(home: Path, settings: Settings) -> list[Path]:
-    """Keeps model and address in config.toml, the key in .env (readable by its owner only). Returns what was written.
-    Raises OSError."""
+def keep(home: Path, settings: Settings, env: Mapping[str, str]) -> list[Path]:
+    """Keeps model and address in config.toml, the key in .env (readable by its owner only) unless the environment has
+    it anyway. Returns what was written. Raises OSError."""
     home.mkdir(parents=True, exist_ok=True)
-    secret = settings.api_key not in ("", NO_KEY)
-    values = {"model": settings.model, "base_url": settings.base_url, "api_key": "" if secret else settings.api_key}
+    known = {"", NO_KEY, env.get("OPENAI_API_KEY", ""), env.get("REFOLD_API_KEY", "")}
+    secret = settings.api_key not in known
+    values = {
+        "model": settings.model,
+        "base_url": settings.base_url,
+        "api_key": NO_KEY if settings.api_key == NO_KEY else "",
+    }
     _set_lines(home / "config.toml", {k: f"{k} = {json.dumps(v)}" for k, v in values.items() if v}, 0o644)
     if secret:
         _set_lines(home / ".env", {"OPENAI_API_KEY": f"OPENAI_API_KEY={settings.api_key}"}, 0o600)

@@ -21,7 +21,7 @@ async def first_start(deck: Deck, settings: Settings, env: Mapping[str, str]) ->
     deck.activity.begin("looking for models")
     deck.start_ticking(lambda n: deck.screen.refresh())
     try:
-        offers = await asyncio.to_thread(first_run.find_offers, env)
+        offers = await asyncio.to_thread(first_run.find_offers, settings, env)
     finally:
         deck.stop_ticking()
         deck.activity.end()
@@ -30,7 +30,7 @@ async def first_start(deck: Deck, settings: Settings, env: Mapping[str, str]) ->
         if made is None:
             return None
         if made.model:
-            await _keep(deck, made)
+            await _keep(deck, made, env)
             deck.screen.print_raw(modes(deck.screen.theme, deck.screen.width))
             return made
 
@@ -71,11 +71,11 @@ async def _model(deck: Deck, offer: Offer) -> str:
     return await deck.pick(lambda: Picker("Which of its models?", options, search=True, start=start)) or ""
 
 
-async def _keep(deck: Deck, settings: Settings) -> None:
+async def _keep(deck: Deck, settings: Settings, env: Mapping[str, str]) -> None:
     options = [Option(True, "Yes, keep this choice", "y"), Option(False, "Only for now", "n")]
     if await deck.pick(lambda: Picker(f"Use {settings.model} from now on?", options)):
         try:
-            written = first_run.keep(settings.home, settings)
+            written = first_run.keep(settings.home, settings, env)
         except OSError as error:
             deck.screen.print_raw(_line(deck, f"It could not be kept: {error}"))
             return

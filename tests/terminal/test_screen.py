@@ -237,3 +237,58 @@ def test_no_terminal_means_plain_text(home: Path, work: Path, words) -> None:
     assert (ran.returncode, ran.stdout) == (0, b"Hello **you**.\n")
     assert b"\x1b" not in ran.stderr
     assert sys.executable and MAIN.exists()
+
+
+def test_a_termination_restores_the_terminal_and_keeps_the_session(chat: Chat, home: Path) -> None:
+    terminal = chat([{"text": "word " * 500, "stream_delay": 0.05}])
+    terminal.type("go\r")
+    terminal.wait("word word")
+    terminal.process.kill(15)
+    assert terminal.ended() == 143
+    assert re.search(r"Go on with: refold --resume [0-9a-f]+", terminal.text())
+    (answer,) = logged(home, "assistant")
+    assert (answer["finish"], answer["text"][:9]) == ("interrupted", "word word")
+    raw = bytes(terminal.raw)
+    assert raw.rfind(b"\x1b[?25h") > raw.rfind(b"\x1b[?25l")
+    assert raw.rfind(b"\x1b[?2004l") > raw.rfind(b"\x1b[?2004h")
+    assert raw.rfind(b"\x1b[?7h") > raw.rfind(b"\x1b[?7l")
+
+
+def test_no_alternate_screen_and_no_mouse(chat: Chat) -> None:
+    terminal = chat([{"text": "hello"}])
+    terminal.type("hi\r")
+    terminal.wait("^hello")
+    terminal.type("/\x1b\x15/mode\r")
+    terminal.wait("What may run unasked")
+    terminal.type("\x1b")
+    terminal.settle()
+    assert re.findall(rb"\x1b\[\?(?:1049|47|1000|1002|1003|1006)h", bytes(terminal.raw)) == []
+
+
+def test_the_usual_keys_of_a_line_editor(chat: Chat) -> None:
+    terminal = chat()
+    terminal.type("one two three")
+    terminal.type("\x17")  # Ctrl-W: the word before
+    terminal.wait("^› one two$")
+    terminal.type("\x01zero \x05")  # Ctrl-A, Ctrl-E
+    terminal.wait("^› zero one two$")
+    terminal.type("\x1bb\x0b")  # Alt-B, Ctrl-K
+    terminal.wait("^› zero one$")
+    terminal.type("\x15")  # Ctrl-U
+    terminal.wait("^›$")
+    terminal.type("\x19")  # Ctrl-Y brings it back
+    terminal.wait("^› zero one")
+    terminal.type("\x1f\x1f")  # Ctrl-_ undoes
+    terminal.settle()
+    terminal.type("\x1b[H!\x1b[F?")  # Home, End
+    terminal.wait(r"^› !.*\?$")
+
+
+def test_a_long_line_wraps_and_stays_one_message(chat: Chat, home: Path) -> None:
+    terminal = chat([{"text": "noted"}], columns=40)
+    text = " ".join(f"word{n}" for n in range(60))
+    terminal.type(text)
+    terminal.wait("word59")
+    terminal.type("\r")
+    terminal.wait("^noted")
+    assert logged(home, "user")[0]["text"] == text
