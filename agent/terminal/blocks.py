@@ -61,7 +61,9 @@ def tool(title: str, call: ToolCall, result: ToolResult, theme: Theme) -> Group:
     changed = str(result.meta.get("diff") or "")
     if changed:
         added, removed = diff.counts(changed)
-        head.append(f"  +{added}", "ok").append(theme.sign(f" −{removed}", f" -{removed}"), "error")
+        head.append(" ")
+        for count, sign, style in ((added, "+", "ok"), (removed, theme.sign("−", "-"), "error")):
+            head.append(f" {sign}{count}" if count else "", style)
         body = diff.render(changed, DIFF_LINES)
     elif result.meta.get("todo"):
         body = todo(result.meta["todo"], theme)

@@ -28,7 +28,7 @@ def test_every_command_says_what_it_does(name: str) -> None:
 def test_commands_about_the_session(chat: Chat, work: Path, home: Path) -> None:
     terminal = chat([EDIT, {"text": "Written.\n\n```python\nx = 1\n```\n"}], "--yolo", rows=40)
     terminal.type("write it\r")
-    terminal.wait(r"write new.py  \+1")
+    terminal.wait(r"write new.py  \+1$")
     terminal.wait("Written.")
     terminal.type("/usage\r")
     terminal.wait("requests.*tokens in.*cost")
