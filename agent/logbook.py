@@ -10,7 +10,7 @@ from typing import Any
 
 from agent import sessions
 from agent.safety import OWN_KEYS
-from agent.settings import Settings
+from agent.settings import PERMISSION_MODES, Settings
 from agent.version import VERSION
 from runtime.crew import total
 from tools.base import ToolContext
@@ -39,6 +39,8 @@ class Kept:
     usage: Usage = field(default_factory=Usage)
     todo: list[Any] | None = None
     cwd: str = ""
+    mode: str = ""
+    """The permission mode the person chose last; never yolo, which has to be chosen anew."""
 
 
 def open_log(settings: Settings, cwd: Path, resume: str, fork: bool, persist: bool) -> tuple[TranscriptLog, str]:
@@ -95,7 +97,7 @@ def kept(entries: Sequence[Entry]) -> Kept:
     for entry in reversed(entries):
         if entry.kind == "usage":
             usage = total(entry.record, usage)
-        elif entry.key in ("name", "model"):
+        elif entry.key in ("name", "model", "mode"):
             found.setdefault(entry.key, entry.record.value)
         elif entry.key == "state" and isinstance(entry.record.value, dict):
             state = entry.record.value
@@ -105,13 +107,16 @@ def kept(entries: Sequence[Entry]) -> Kept:
     name = found.get("name", start.name if start else "")
     spec = found.get("model") or (start.model if start else "")
     todo = found["todo"] if isinstance(found.get("todo"), list) else None
-    return Kept(start, str(name or ""), str(spec or ""), usage, todo, str(found.get("cwd") or ""))
+    mode = str(found.get("mode") or "")
+    mode = mode if mode in PERMISSION_MODES and mode != "yolo" else ""
+    return Kept(start, str(name or ""), str(spec or ""), usage, todo, str(found.get("cwd") or ""), mode)
 
 
-def state(usage: Usage, name: str, spec: str, ctx: ToolContext, messages: int) -> dict[str, Any]:
+def state(usage: Usage, name: str, spec: str, mode: str, ctx: ToolContext, messages: int) -> dict[str, Any]:
     """The note that sums a session up, so that a resume and a list need not read what stands before it."""
     counted = {k: v for k, v in vars(usage).items() if v and k in _COUNTED}
     todo = {"todo": ctx.state["todo"]} if isinstance(ctx.state.get("todo"), list) else {}
+    todo |= {"mode": mode} if mode else {}
     return {"name": name, "model": spec, "messages": messages, "usage": counted, "cwd": str(ctx.cwd), **todo}
 
 

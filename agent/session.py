@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ class Session:
         self._task: asyncio.Task[Any] | None = None
         self._interrupting = False
         self._answered = False
+        self._mode = ""
         self._is_new = not any(e.kind == "user" for e in log.entries)
         self._kept = logbook.kept(log.entries)
         self._make_parts()
@@ -107,6 +109,9 @@ class Session:
         known = self._kept
         self.name, self.spec, self.usage = name or known.name, spec, known.usage
         self.notices += self.log.problems
+        self._mode = known.mode
+        if known.mode and self.settings.source("permission_mode") == "default":
+            self.permissions.set_mode(known.mode)
         self.safety.replay(self.log.entries)
         if floor := workshop.floor_words(self.engine):
             self.notices.append(floor)
@@ -185,7 +190,7 @@ class Session:
 
     def _sum_up(self) -> None:
         """Notes where the session stands, so that a resume and a list need not read all of it."""
-        known = logbook.state(self.usage, self.name, self.spec, self.toolbox.ctx, len(self.engine.history))
+        known = logbook.state(self.usage, self.name, self.spec, self._mode, self.toolbox.ctx, len(self.engine.history))
         with contextlib.suppress(LogWriteError):
             self.engine.append(Note("state", known))
 
@@ -253,13 +258,25 @@ class Session:
     def use_model(self, spec: str) -> None:
         """Goes on with another model. Raises ModelError where there is no such one; nothing has changed then."""
         model = make_model(spec, workshop.model_options(self.settings, self.log))
+        before, tools = self.model, self.toolbox.ctx
         self.model, self.spec = model, spec
         self.engine.append(Note("model", spec))
         self._make_parts()
+        ctx = self.toolbox.ctx
+        ctx.state, ctx.seen, ctx.cwd, ctx.ask = tools.state, tools.seen, tools.cwd, tools.ask
+        self._leave(before)
+
+    def _leave(self, model: Model) -> None:
+        """Closes a model that is not used any more, beside what goes on."""
+        close = getattr(model, "close", None)
+        if close is not None:
+            with suppress(RuntimeError):
+                self._leaving = asyncio.get_running_loop().create_task(close())
 
     def set_mode(self, mode: str) -> None:
         """Changes the permission mode. Raises ValueError for a mode that does not exist."""
         self.permissions.set_mode(mode)
+        self._mode = mode
         self.engine.append(Note("mode", mode))
 
     def rename(self, name: str) -> None:

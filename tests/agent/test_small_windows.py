@@ -16,7 +16,9 @@ def opened(tmp_path, window):
     return Session.start(settings, cwd=tmp_path, model=Scripted(["hello"], window=window))
 
 
-@pytest.mark.parametrize(("window", "words"), [(200_000, None), (30_000, "Instructions and tools take"), (4_000, "take")])
+@pytest.mark.parametrize(
+    ("window", "words"), [(200_000, None), (30_000, "Instructions and tools take"), (4_000, "take")]
+)
 def test_the_floor_is_told_where_it_matters(tmp_path, window, words):
     with opened(tmp_path, window) as session:
         told = [n for n in session.notices if "Instructions and tools" in n]
