@@ -43,18 +43,24 @@ class Victim:
     """A log that is damaged again and again, each time from its whole state, in a file of its own."""
 
     def __init__(self, path: Path, scratch: Path) -> None:
-        self.raw = path.read_bytes()
-        self.lines = {n: line for n, line in enumerate(self.raw.splitlines(keepends=True)) if line.strip()}
         self.scratch = scratch
-        log = TranscriptLog.open(path, readonly=True)
-        self.records = {e.seq: (e.kind, log.raw(e)) for e in log.entries}
+        self.lay_anew(path.read_bytes())
+
+    def lay_anew(self, raw: bytes) -> None:
+        """Goes on from other bytes: what is whole in them is what has to be kept from now on."""
+        self.raw = raw
+        self._lay(raw)
+        log = TranscriptLog.open(self.scratch, readonly=True)
+        found = {e.seq: (log.raw(e), e) for e in log.entries if e.length}
         log.close()
+        self.records = {seq: (entry.kind, line) for seq, (line, entry) in found.items()}
+        self.places = {seq: (e.offset, e.offset + e.length) for seq, (_, e) in found.items()}
 
     def faults(self, damage: Damage) -> list[str]:
         """What is wrong after this damage; [] where all that has to hold does."""
         broken = damage.apply(self.raw)
         self._lay(broken)
-        whole = {seq: kept for seq, kept in self.records.items() if kept[1] in broken}
+        whole = {seq: kept for seq, kept in self.records.items() if self._spared(seq, damage) or kept[1] in broken}
         messages, first, _ = next_request(self.scratch)
         out = [f"{damage}: {what}" for what in refusals(messages)]
         log = TranscriptLog.open(self.scratch, readonly=True)
@@ -66,6 +72,11 @@ class Victim:
         if next_request(self.scratch)[1] != first:
             out.append(f"{damage}: a second resume shows something else")
         return out
+
+    def _spared(self, seq: int, damage: Damage) -> bool:
+        """Whether a record lies where nothing was done."""
+        start, stop = self.places[seq]
+        return stop <= damage.offset or (damage.kind != "cut" and start >= damage.offset + damage.size)
 
     def _lay(self, raw: bytes) -> None:
         self.scratch.with_suffix(".torn").unlink(missing_ok=True)
