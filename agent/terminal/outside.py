@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from transcripts.blobs import Blobs
+from transcripts.blobs import Blobs, LogWriteError
 from transcripts.records import Image
 
 LARGEST_PICTURE = 20_000_000
@@ -93,5 +93,8 @@ def read_pictures(blobs: Blobs, paths: Sequence[Path]) -> tuple[list[Image], lis
         if not kind or len(data) > LARGEST_PICTURE:
             problems.append(f"{path.name} is {'too large' if kind else 'no picture'} and was left out")
             continue
-        found.append(Image(blobs.put(data), kind, path.name))
+        try:
+            found.append(Image(blobs.put(data), kind, path.name))
+        except LogWriteError as error:
+            problems.append(f"{path.name} cannot be kept: {error}")
     return found, problems

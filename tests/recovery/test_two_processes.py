@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -10,7 +11,10 @@ from pathlib import Path
 
 from agent import sessions
 from agent.export import export
+from agent.models.scripted import Scripted
+from agent.session import Session
 from tests.support.command import refold, script
+from tests.support.lived import settings
 from transcripts.catalog import list_sessions
 from transcripts.log import TranscriptLog
 from transcripts.records import User
@@ -104,6 +108,34 @@ def test_two_sessions_in_one_process_write_to_their_own_files(tmp_path: Path) ->
     two.close()
     kept = [[e.record.text for e in TranscriptLog.open(p, readonly=True).entries] for p in (one.path, two.path) if p]
     assert kept == [["one 0", "one 1", "one 2"], ["two 0", "two 1", "two 2"]]
+
+
+def test_a_message_goes_to_the_session_that_was_switched_to(tmp_path: Path) -> None:
+    """One process goes from one session to another and back, as /resume does."""
+    work = tmp_path / "work"
+    work.mkdir()
+
+    def say(text: str, resume: str = "", name: str = "") -> Path:
+        model = Scripted(["Yes."] * 9)
+        with Session.start(settings(tmp_path / "home"), cwd=work, model=model, resume=resume, name=name) as session:
+
+            async def turn() -> None:
+                async for _ in session.send(text):
+                    pass
+
+            asyncio.run(turn())
+            assert session.path is not None
+            return session.path
+
+    one, two = say("one", name="one"), say("two", name="two")
+    paths = [say("one again", "one"), say("two again", "two"), say("one more", "one")]
+    assert paths == [one, two, one]
+    kept = []
+    for path in (one, two):
+        log = TranscriptLog.open(path, readonly=True)
+        kept.append([e.record.text for e in log.entries if e.kind == "user"])
+        log.close()
+    assert kept == [["one", "one again", "one more"], ["two", "two again"]]
 
 
 def test_removing_takes_the_lock(tmp_path: Path, home: Path) -> None:
