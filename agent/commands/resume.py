@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agent.commands.base import Choice, Face
 from agent.session import SessionError
+from runtime.model import ModelError
 from transcripts.catalog import SessionInfo, list_sessions
 
 ALIASES = ("continue",)
@@ -22,7 +23,7 @@ async def run(face: Face, words: str) -> None:
         return
     try:
         await face.open(resume=ref)
-    except SessionError as error:
+    except (SessionError, ModelError) as error:
         face.say(str(error), "error")
 
 

@@ -62,16 +62,21 @@ class Chat:
     def begin(
         cls, deck: Deck, settings: Settings, session: Session, opener: Opener, env: dict[str, str], prompt: str
     ) -> Chat:
-        """Puts the chat on a deck that is on the screen already; what was typed and entered meanwhile is sent."""
-        entered = getattr(deck.hands, "entered", False)
+        """Puts the chat on a deck that is on the screen already; lines that were entered meanwhile are sent."""
+        entered: list[str] = getattr(deck.hands, "lines", [])
         chat = deck.hands = cls(deck, settings, session, opener, env)
         chat.show_session()
         deck.suggest_again()
         chat.talk.beside(chat.prepare())
         if prompt:
             chat.talk.say(prompt)
-        if entered:
+        draft = deck.editor.text
+        for line in entered:
+            deck.editor.clear()
+            deck.editor.put(line)
             chat.enter()
+        if entered and draft:
+            deck.editor.put(draft)
         return chat
 
     async def prepare(self) -> None:
@@ -132,6 +137,10 @@ class Chat:
             return
         if not deck.editor.continues() and deck.editor.text.strip():
             self._send(self.talk.say)
+
+    def newline(self) -> None:
+        """Ctrl+J, Shift+Enter."""
+        self.deck.editor.buffer.insert_text("\n")
 
     def queue(self) -> None:
         """Tab or Alt+Enter while it works: for after this turn."""

@@ -12,9 +12,10 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
 from agent.terminal.activity import Activity
+from agent.terminal.clean import one_line
 from agent.terminal.dialogs import Picker
 from agent.terminal.editor import Editor
-from agent.terminal.fragments import Fragments
+from agent.terminal.fragments import Fragments, Rows, row
 from agent.terminal.history import InputHistory
 from agent.terminal.pager import Pager
 from agent.terminal.region import Live, Region
@@ -36,6 +37,7 @@ class Hands(Protocol):
     @property
     def busy(self) -> bool: ...
     def enter(self) -> None: ...
+    def newline(self) -> None: ...
     def queue(self) -> None: ...
     def escape(self) -> None: ...
     def control_c(self) -> None: ...
@@ -150,16 +152,27 @@ class Deck:
 
 
 class Entrance:
-    """The hands of a chat that is still being put together: what is typed stays in the input, Enter is remembered."""
+    """The hands of a chat that is still being put together: lines that are entered wait until it can send them."""
 
     busy = False
 
     def __init__(self, deck: Deck) -> None:
         self._deck = deck
-        self.entered = False
+        self.lines: list[str] = []
+        deck.live.waiting = self._waiting
 
     def enter(self) -> None:
-        self.entered = True
+        editor = self._deck.editor
+        if editor.text.strip() and not editor.continues():
+            self.lines.append(editor.text)
+            editor.clear()
+
+    def newline(self) -> None:
+        """Before the terminal is ours, it sends Enter as Ctrl+J."""
+        self.enter()
+
+    def _waiting(self, width: int) -> Rows:
+        return [row("class:dim", f"  {one_line(line, width - 3)}") for line in self.lines]
 
     def control_c(self) -> None:
         """Clears the input; on an empty one, leaves: there is nothing to lose yet."""

@@ -27,7 +27,7 @@ def _sending(keys: KeyBindings, deck: Deck) -> None:
     working = Condition(lambda: deck.hands.busy)
     newline = lambda e: deck.editor.buffer.insert_text("\n")  # noqa: E731
     keys.add("enter", filter=typing)(lambda e: deck.hands.enter())
-    keys.add("c-j", filter=insert)(newline)
+    keys.add("c-j", filter=insert)(lambda e: deck.hands.newline())
     keys.add("escape", "enter", filter=insert & ~working)(newline)
     keys.add("escape", "enter", filter=typing & working)(lambda e: deck.hands.queue())
     keys.add("tab", filter=plain & working)(lambda e: deck.hands.queue())

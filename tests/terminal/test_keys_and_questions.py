@@ -6,7 +6,8 @@ import re
 import time
 from pathlib import Path
 
-from tests.terminal.conftest import Chat, logged
+from tests.support.screen import Terminal
+from tests.terminal.conftest import Chat, environment, logged
 
 BASH = {"calls": [{"name": "bash", "arguments": {"command": "echo ran-$((40+2))"}}]}
 LONG = {"text": "word " * 400, "stream_delay": 0.05}
@@ -199,3 +200,13 @@ def test_an_unknown_command_stays_in_the_input(chat: Chat) -> None:
     terminal.type("/nosuch\r")
     terminal.wait("There is no command /nosuch")
     terminal.wait("^› /nosuch")
+
+
+def test_what_is_typed_before_the_chat_is_there_is_not_lost(home: Path, work: Path, words) -> None:
+    """Lines entered while the engine is still imported are sent in order, a draft stays a draft."""
+    answers = [{"text": "one"}, {"text": "two"}]
+    with Terminal(words(answers), env=environment(home), cwd=work) as terminal:
+        terminal.type("first line\rsecond line\rdraft")
+        terminal.wait("^two")
+        terminal.wait("^› draft")
+    assert [r["text"] for r in logged(home, "user")] == ["first line", "second line"]
