@@ -125,6 +125,7 @@ class Session:
 
     async def send(self, text: str, images: Sequence[Image] = (), source: str = "typed") -> AsyncIterator[Event]:
         """One turn. The last event is TurnEnded; after `interrupt` its reason is "interrupted"."""
+        await workshop.know_window(self.model)
         self.engine.set_window(self.model.window, self.model.window_source)
         self.toolbox.ctx.share = self.engine.policy.share
         if refusal := workshop.floor_refusal(self.engine):

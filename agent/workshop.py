@@ -126,6 +126,13 @@ def limits_for(profile: Profile, limits: Limits) -> Limits:
     return replace(limits, nudge_at=2, stop_at=3) if profile.small else limits
 
 
+async def know_window(model: Model) -> None:
+    """Lets a model ask its server for the window before the first request, for some cut what is too long in silence."""
+    ask = getattr(model, "ask_window", None)
+    if ask is not None:
+        await ask()
+
+
 def model_options(settings: Settings, log: TranscriptLog) -> ModelOptions:
     """What a provider is told."""
     # A usage stands right behind its answer; one of a request for notes does not.

@@ -60,14 +60,16 @@ async def ask_server(base_url: str, model: str = "", api_key: str = "", patience
     root = re.sub(r"/v\d+/?$", "", base_url.rstrip("/"))
     own = base_url.startswith("http://")  # nobody's public service: a machine of the person's
     async with _Asker(base_url, api_key, patience) as asker:
-        listed, props, shown, loaded, studio = await asyncio.gather(
+        listed, props, loaded, studio = await asyncio.gather(
             asker.get(f"{base_url.rstrip('/')}/models"),
             asker.get(f"{root}/props") if own else _nothing(),
-            asker.post(f"{root}/api/show", {"model": model}) if own and model else _nothing(),
             asker.get(f"{root}/api/ps") if own else _nothing(),
             asker.get(f"{root}/api/v0/models") if own else _nothing(),
         )
-    if listed is None and props is None and shown is None:
+        shown = None
+        if model and "models" in _mapping(loaded):  # only Ollama: another server might take a POST for a request
+            shown = await asker.post(f"{root}/api/show", {"model": model})
+    if listed is None and props is None and loaded is None:
         return None
     offers = {o.name: o for o in _listed(listed)}
     kind = _kind(props, shown, loaded, studio, listed)

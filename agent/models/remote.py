@@ -27,7 +27,7 @@ class RemoteModel:
         self.profile = profile_for(model, options.home)
         self.connection = Connection(options.base_url or default_url, options)
         self._window = Window(self.connection.base_url, model, options, self.profile.window)
-        self._asking: asyncio.Lock | None = None
+        self._asking = asyncio.Lock()
         self._asked = self.connection.base_url.startswith(SILENT)
         self._pricing: asyncio.Future[Usage] | None = None
 
@@ -66,15 +66,18 @@ class RemoteModel:
         self._window.learn(tokens)
 
     async def prepare(self) -> None:
-        """Does before the first request what takes time: imports the SDK, asks the server for the window. Cheap when it
-        is done; nothing that fails here is an error yet."""
-        self._asking = self._asking or asyncio.Lock()
+        """Does before the first request what takes time: imports the SDK, asks the server for the window. Nothing that
+        fails here is an error yet."""
+        await asyncio.gather(self.connection.warm(), self.ask_window())
+
+    async def ask_window(self) -> None:
+        """Asks the server for the window, once, unless the person has set it; takes two seconds at most."""
         async with self._asking:
-            await self.connection.warm()
-            if not self._asked:
-                self._asked = True
-                server = await ask_server(self.connection.base_url, self.model, self.options.api_key)
-                self._window.ask(server.window_of(self.model) if server else None)
+            if self._asked or self._window.source == "set":
+                return
+            self._asked = True
+            server = await ask_server(self.connection.base_url, self.model, self.options.api_key)
+            self._window.ask(server.window_of(self.model) if server else None)
 
     async def close(self) -> None:
         """Closes idle connections."""

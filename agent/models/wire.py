@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,12 +19,20 @@ K = ModelErrorKind
 @dataclass(frozen=True)
 class Habits:
     """How this server wants to be asked; learned from its refusals. `without`: fields it does not know; `gives_back`:
-    fields of an answer that it wants to see again (reasoning_content)."""
+    fields of an answer that it wants to see again (reasoning_content); `short_ids`: call ids of nine letters and
+    digits; `empty_content`: what stands for the words of an answer that has none but calls."""
 
     tool_protocol: str = "native"
     output_field: str = "max_tokens"
     without: frozenset[str] = frozenset()
     gives_back: frozenset[str] = frozenset()
+    short_ids: bool = False
+    empty_content: str | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the messages of a view can go out as they are."""
+        return not self.short_ids and self.empty_content is None
 
 
 _SPOKEN_FOR = frozenset(
@@ -70,7 +79,8 @@ def messages(view: ModelView, habits: Habits) -> list[Mapping[str, Any]]:
     if habits.tool_protocol == "text":
         system, shown = with_tools(view.system, view.tools), as_text(view.messages)
     else:
-        system, shown = view.system, (m if m.keys() <= _KNOWN else _known(m, habits) for m in view.messages)
+        plain = habits.plain
+        system, shown = view.system, (m if plain and m.keys() <= _KNOWN else _known(m, habits) for m in view.messages)
     return [*([{"role": "system", "content": system}] if system else []), *shown]
 
 
@@ -78,8 +88,20 @@ _KNOWN = frozenset(("role", "content", "tool_calls", "tool_call_id", "name"))
 
 
 def _known(message: Mapping[str, Any], habits: Habits) -> Mapping[str, Any]:
-    """A message without what another provider wanted back."""
-    return {k: v for k, v in message.items() if k in _KNOWN or k in habits.gives_back}
+    """A message without what another provider wanted back, in the form this one takes."""
+    out = {k: v for k, v in message.items() if k in _KNOWN or k in habits.gives_back}
+    if out.get("content") is None and out["role"] == "assistant":
+        out["content"] = habits.empty_content
+    if habits.short_ids and "tool_call_id" in out:
+        out["tool_call_id"] = _short(out["tool_call_id"])
+    if habits.short_ids and "tool_calls" in out:
+        out["tool_calls"] = [{**c, "id": _short(c["id"])} for c in out["tool_calls"]]
+    return out
+
+
+def _short(ident: str) -> str:
+    """Nine characters that stand for an id, the same ones each time."""
+    return hashlib.sha256(ident.encode()).hexdigest()[:9]
 
 
 def adapt(habits: Habits, error: ModelError) -> Habits:
@@ -89,6 +111,10 @@ def adapt(habits: Habits, error: ModelError) -> Habits:
     text = error.message.lower()
     if "max_completion_tokens" in text and habits.output_field == "max_tokens" and "max_tokens" in text:
         return replace(habits, output_field="max_completion_tokens")
+    if not habits.short_ids and _SHORT_IDS.search(text):
+        return replace(habits, short_ids=True)
+    if habits.empty_content is None and _NO_NULL.search(text):
+        return replace(habits, empty_content="")
     if habits.tool_protocol == "native" and _NO_TOOLS.search(text):
         return replace(habits, tool_protocol="text")
     if error.kind in _SPOKEN_FOR:
@@ -97,6 +123,10 @@ def adapt(habits: Habits, error: ModelError) -> Habits:
     return replace(habits, without=habits.without | {named}) if named else habits
 
 
+_SHORT_IDS = re.compile(r"tool call id .{0,80}length of 9")
+"""Mistral's own wish; ids of another model's calls do not fulfil it."""
+_NO_NULL = re.compile(r"content.{0,60}\b(null|none|nil|missing)\b|missing field .?content")
+"""Ollama and others take no null for the words of an answer that has only calls."""
 _NO_TOOLS = re.compile(
     r"(does not|doesn't|not|cannot|no) support\w* .{0,30}(tools?|function)"
     r"|(tools?|function calling) .{0,40}not (supported|available)"

@@ -181,6 +181,14 @@ def test_each_kind_of_server_is_asked_in_its_way(name: str) -> None:
     assert (found.kind, found.window_of("m")) == (kind, window)
 
 
+def test_nothing_is_posted_to_a_server_that_is_not_ollama() -> None:
+    """It might take it for a request, and answer it."""
+    with serving({"m": [plainly("ok")]}, gets={"/v1/models": LISTED}) as server:
+        asyncio.run(ask_server(server.url, "m"))
+    assert server.asked == []
+    assert "/api/show" not in server.got
+
+
 def test_nobody_there_is_nobody() -> None:
     assert asyncio.run(ask_server("http://127.0.0.1:9/v1", "m")) is None
 
@@ -207,7 +215,7 @@ def test_learned_goes_before_set_before_asked_before_table_before_default(tmp_pa
         asyncio.run(model.prepare())
         model.learn_window(32_000)
         assert prepared(server.url, tmp_path, window=60_000) == (32_000, "learned")
-        assert server.got.count("/v1/models") == 4
+        assert server.got.count("/v1/models") == 3
 
 
 def test_what_was_learned_goes_when_the_server_is_started_anew(tmp_path: Path) -> None:

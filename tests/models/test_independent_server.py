@@ -47,7 +47,7 @@ def turn(mock: LLMock, folder: Path, provider: str = "openai_chat", timeout: flo
         model: Any = make_model(f"{provider}:gpt-4o", **options)
         box = Toolbox(load_tools(("bash",)), ToolContext(folder, folder))
         engine = ContextEngine(TranscriptLog.memory(), system="You help.", specs=box.specs())
-        crew = Crew(engine, model, box, retry=RetryPolicy(base=0.1))
+        crew = Crew(engine, model, box, retry=RetryPolicy(base=0.06, cap=0.5))
         async for event in run_turn(crew, User("Run the command.")):
             events.append(event)
         await model.close()

@@ -140,6 +140,40 @@ def test_a_model_without_tool_calls_is_asked_in_text(status: int, message: str) 
     assert "- bash(command): Runs a shell command." in second["messages"][0]["content"]
 
 
+CALLED = (
+    {"role": "user", "content": "Go."},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "call_long_1", "type": "function", "function": {"name": "bash", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "call_long_1", "content": "ok"},
+)
+
+
+def test_ids_are_shortened_for_a_server_that_wants_nine_characters() -> None:
+    words = "Tool call id was call_long_1 but must be a-z, A-Z, 0-9, with a length of 9."
+    with serving({"m": [refused(words), plainly("ok")]}) as server:
+        ask("openai_chat:m", view(CALLED), base_url=server.url)
+    messages = bodies(server)[1]["messages"]
+    ident = messages[2]["tool_calls"][0]["id"]
+    assert (len(ident), ident.isalnum(), messages[3]["tool_call_id"]) == (9, True, ident)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Invalid type for 'messages[2].content': expected a string, but got null instead.",
+        "messages[2]: missing field `content`",
+    ],
+)
+def test_no_words_are_empty_words_for_a_server_that_takes_no_null(words: str) -> None:
+    with serving({"m": [refused(words), plainly("ok")]}) as server:
+        heard = ask("openai_chat:m", view(CALLED), base_url=server.url)
+    assert heard.message.text == "ok"
+    assert [b["messages"][2]["content"] for b in bodies(server)] == [None, ""]
+
+
 def test_a_refusal_that_teaches_nothing_is_raised_at_once() -> None:
     with serving({"m": [refused("something else is wrong")]}) as server:
         error = ask("openai_chat:m", base_url=server.url).error
