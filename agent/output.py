@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -50,16 +51,37 @@ class Progress:
     def __init__(self, quiet: bool) -> None:
         self.pipe = Pipe(2)
         self.quiet = quiet
+        self.terminal = os.isatty(2)
         self._waiting = 0.0
+        self._drawn = False
 
     def say(self, text: str) -> None:
         """One line."""
         if not self.quiet:
-            self.pipe.offer(text + "\n")
+            self.pipe.offer(f"{self._cleared()}{text}\n")
 
     def why(self, text: str) -> None:
         """The last line of a run that failed: said whatever happens."""
-        self.pipe.offer(f"refold: {text}\n")
+        self.pipe.offer(f"{self._cleared()}refold: {text}\n")
+
+    def waiting(self, event: Waiting) -> None:
+        """A bar that is redrawn in a terminal, a line every few seconds elsewhere."""
+        now = time.monotonic()
+        if self.quiet or now - self._waiting < (0.1 if self.terminal else 5):
+            return
+        self._waiting = now
+        if not self.terminal:
+            share = f" {100 * event.done // event.total} %" if event.total else ""
+            self.say(f"  {event.what}{share}")
+            return
+        line = f"  {event.what}" + (f" {bar(event.done, event.total)}" if event.total else " ...")
+        self.pipe.offer(f"{self._cleared()}{line}", patience=0.1)
+        self._drawn = True
+
+    def _cleared(self) -> str:
+        """What takes a bar away again; "" where none is drawn."""
+        drawn, self._drawn = self._drawn, False
+        return "\r\x1b[K" if drawn else ""
 
     def event(self, event: Event) -> None:
         """One line for what a person would want to know of."""
@@ -79,10 +101,16 @@ class Progress:
                 self.say(f"! {event.reason}; again in {event.wait:.1f} s (attempt {event.attempt} of {event.attempts})")
             case Notice():
                 self.say(event.text)
-            case Waiting() if time.monotonic() - self._waiting >= 5:
-                self._waiting = time.monotonic()
-                share = f" {100 * event.done // event.total} %" if event.total else ""
-                self.say(f"  {event.what}{share}")
+            case Waiting():
+                self.waiting(event)
+            case _ if self._drawn:
+                self.pipe.offer(self._cleared(), patience=0.1)
+
+
+def bar(done: int, total: int, width: int = 30) -> str:
+    """How much of something is done, as a bar and in percent."""
+    share = min(1.0, max(0.0, done / total))
+    return f"[{'#' * round(width * share):<{width}}] {100 * share:3.0f} %"
 
 
 class Text:

@@ -1,0 +1,47 @@
+"""What a person sees on stderr while something takes time."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+from agent.output import bar
+from tests.support.command import argv, refold, script
+
+
+def test_a_bar() -> None:
+    assert [bar(0, 10, 4), bar(5, 10, 4), bar(10, 10, 4), bar(99, 10, 4)] == [
+        "[    ]   0 %",
+        "[##  ]  50 %",
+        "[####] 100 %",
+        "[####] 100 %",
+    ]
+
+
+def test_in_a_terminal_it_is_drawn_and_taken_away(tmp_path: Path, home: Path) -> None:
+    model = script(tmp_path / "s.jsonl", {"text": "Done.", "delay": 0.3, "waiting": "thinking"})
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        argv("-p", "x", "--model", model), cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:
+            break
+        shown += piece
+    os.close(ours)
+    out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, b"Done.\n")
+    assert b"  thinking ...\r\x1b[K" in shown
+
+
+def test_elsewhere_it_is_a_line(tmp_path: Path, home: Path) -> None:
+    model = script(tmp_path / "s.jsonl", {"text": "Done.", "delay": 0.3, "waiting": "thinking"})
+    done = refold("-p", "x", "--model", model, cwd=tmp_path)
+    assert "  thinking" in done.stderr.splitlines()
+    assert "\x1b" not in done.stderr
