@@ -32,6 +32,7 @@ def question(approval: Approval, paper: Callable[[], Paper], full: Callable[[], 
         options += [
             Option(Verdict(True, "session"), "Yes, and keep the rule for this session", "s", also="a"),
             Option(Verdict(True, "project"), "Yes, and keep the rule for this project", "p"),
+            Option(Verdict(True, "user"), "Yes, and keep the rule everywhere", "u"),
         ]
     options += [Option(NO, "No", "n"), Option(WORD, "No, and tell it why or what to do instead", "d")]
 

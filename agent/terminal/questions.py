@@ -49,7 +49,8 @@ class Questions:
     def _said(self, approval: Approval, verdict: Verdict) -> Verdict:
         if verdict.allow and verdict.scope != "once":
             rules = one_line(" and ".join(approval.judgement.rule.splitlines()), 160)
-            self._talk.view.note(f"Allowed from now on in this {verdict.scope}: {rules}", "ok")
+            where = "everywhere" if verdict.scope == "user" else f"in this {verdict.scope}"
+            self._talk.view.note(f"Allowed from now on {where}: {rules}", "ok")
         return verdict
 
     async def answer(self, question: str, choices: Sequence[str]) -> str:

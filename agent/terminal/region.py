@@ -113,7 +113,7 @@ class Region:
     def _dialog_rows(self) -> Fragments:
         columns, rows = self._size()
         dialog = self._live.dialog
-        return dialog.rows(columns - 1, max(5, rows * 2 // 3)) if dialog else []
+        return dialog.rows(columns - 1, max(5, rows - 2)) if dialog else []
 
     def _prefix(self, line: int, wrap: int) -> Fragments:
         style, sign = self._live.sign()

@@ -89,7 +89,7 @@ def test_the_question_is_answered_by_arrows_too(chat: Chat, home: Path) -> None:
     terminal = chat([BASH, {"text": "over"}])
     terminal.type("run it\r")
     terminal.wait("Run this command")
-    terminal.type("\x1b[B\x1b[B\x1b[B")
+    terminal.type("\x1b[B" * 4)
     terminal.wait("› n No")
     terminal.type("\r")
     terminal.wait("over")
