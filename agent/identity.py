@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,9 +96,13 @@ def git_branch(root: Path) -> str:
 
 
 def instruction_files(root: Path, cwd: Path, home: Path) -> list[Path]:
-    """The files that count, the widest first: the person's own, then from the git root (without one: from cwd) down
-    to cwd. One file reached by two names counts once."""
-    top = git_root(cwd) or cwd
+    """The files that count, the widest first: the person's own, then from the git root down to cwd. One file reached
+    by two names counts once.
+
+    Without a repository the way begins at the highest folder below which all are the person's own, their home left
+    out: nobody else's file, as in /tmp, speaks to the model.
+    """
+    top = git_root(cwd) or _highest_own(cwd)
     chain = [p for p in reversed((cwd, *cwd.parents)) if p == top or top in p.parents]
     seen: set[str] = set()
     found: list[Path] = []
@@ -107,6 +112,24 @@ def instruction_files(root: Path, cwd: Path, home: Path) -> list[Path]:
             seen.add(real)
             found.append(path)
     return found
+
+
+def _highest_own(cwd: Path) -> Path:
+    top = cwd
+    for folder in cwd.parents:
+        if folder == Path.home() or not _is_own(folder):
+            break
+        top = folder
+    return top
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether only this person (and root) can put a file there."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return False
+    return found.st_uid == os.getuid() and not found.st_mode & stat.S_IWOTH
 
 
 def _is_there(path: Path) -> bool:
