@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools._processes import MARK, group_alive, marked
+from tools._processes import MARK, group_alive, marked, runs
 from tools.base import ToolContext, ToolFailure
 
 QUIET = {
@@ -90,6 +90,17 @@ class Job:
         return self.exit_code is None or group_alive(self.process.pid)
 
 
+_FOLDER = "refold-jobs-"
+
+
+def _remove_abandoned() -> None:
+    """Removes the outputs of programs that were killed, unless a job of theirs still writes there."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*-*"):
+        owner, _, mark = folder.name.removeprefix(_FOLDER).partition("-")
+        if owner.isdigit() and not runs(int(owner)) and not marked(f"{mark}-", exactly=False):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 @dataclass
 class Jobs:
     """All jobs of a session."""
@@ -104,7 +115,9 @@ class Jobs:
     def open(self) -> Path:
         """The folder of the outputs; made with the first job."""
         if self.folder is None:
-            self.folder = Path(tempfile.mkdtemp(prefix="refold-jobs-"))
+            _remove_abandoned()
+            self.folder = Path(tempfile.gettempdir(), f"{_FOLDER}{self.owner}-{self.mark}")
+            self.folder.mkdir(mode=0o700)
             atexit.register(self.close)
         return self.folder
 

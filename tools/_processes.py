@@ -35,12 +35,24 @@ def _pids() -> list[str]:
         return []
 
 
-def marked(mark: str) -> list[int]:
-    """Running processes whose environment carries the mark: those too that left the group. Linux only."""
-    wanted = f"{MARK}={mark}\0".encode()
+def marked(mark: str, exactly: bool = True) -> list[int]:
+    """Running processes whose environment carries the mark (or one that begins so): those too that left the group.
+    Linux only."""
+    wanted = f"{MARK}={mark}".encode() + (b"\0" if exactly else b"")
     found: list[int] = []
     for entry in _pids():
         with contextlib.suppress(OSError):
             if wanted in Path("/proc", entry, "environ").read_bytes() + b"\0":
                 found.append(int(entry))
     return found
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

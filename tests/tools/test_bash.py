@@ -289,6 +289,30 @@ def test_a_program_that_forgets_to_close_leaves_nothing(ws):
     assert done.stdout.strip() and not Path(done.stdout.strip()).exists() and gone("sleep 4718", 0.5)
 
 
+KILLED = f"""{FORGETFUL}
+import os
+print(ctx.state["jobs"].jobs[1].process.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_a_killed_program_left_is_removed_by_the_next(ws, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tmp")
+    root, env = Path(__file__).resolve().parents[2], {**os.environ, "TMPDIR": str(folder)}
+
+    def run(code: str) -> str:
+        argv = [sys.executable, "-c", code, str(ws.root)]
+        return subprocess.run(argv, cwd=root, env=env, capture_output=True, text=True).stdout
+
+    job = int(run(KILLED).split()[-1])
+    run(FORGETFUL)
+    assert len(list(folder.iterdir())) == 1  # its job still writes there
+    os.killpg(job, 9)
+    assert gone("sleep 4718")
+    run(FORGETFUL)
+    assert list(folder.iterdir()) == []
+
+
 PROBE = """
 import asyncio, resource, sys
 from pathlib import Path
