@@ -45,12 +45,12 @@ class Draft:
         focus: str = "",
     ) -> None:
         self.segmenter = RoundSegmenter()
-        self.steps: list[Step] = self.segmenter.steps(messages)
+        patch = Patch(active)
+        self.steps: list[Step] = self.segmenter.steps(messages, patch.hidden)
         self.active, self.policy, self.estimator = active, policy, estimator
         self.goal, self.pinned, self.summarise, self.focus = goal, pinned, summarise, focus
         self.system_units = system_units
         self.fixed = system_units + PREFACE_SHARE * policy.window
-        patch = Patch(active)
         self.reasons: dict[int, str] = {s.first: why for s in self.steps if (why := patch.hidden(s.first))}
         self.texts: dict[str, str] = dict(active.texts) if active else {}
         self.args: dict[str, str] = dict(active.args) if active else {}
