@@ -17,6 +17,8 @@ _TOO_LONG = frozenset(
 )
 _LONG_PIECE = 2_000
 """Characters of a broken answer from which on it is continued: about half a minute of a model's writing."""
+_SHORT_ANSWER = 1_024
+"""Tokens of answer that are asked for when a request is refused as too long and nothing in it can be folded."""
 _LEAST_OUTPUT = 256
 """Tokens of answer below which asking for less is no use and the view is folded instead."""
 
@@ -67,8 +69,13 @@ async def _make_room(crew: Crew, turn: Turn, error: ModelError) -> AsyncIterator
         crew.model.learn_window(error.limit)  # type: ignore[attr-defined]
     if turn.overflows > crew.limits.max_overflows:
         raise error
-    async for event in fold(crew, error):
-        yield event
+    try:
+        async for event in fold(crew, error):
+            yield event
+    except ModelError:
+        if turn.overflows > 1 or turn.max_output:
+            raise
+        turn.max_output = _SHORT_ANSWER  # nothing can be folded, so the answer is all that can be made smaller
 
 
 async def prune(crew: Crew) -> AsyncIterator[Event]:

@@ -155,7 +155,7 @@ def judge(expected: dict[str, Any], turn: Turn) -> None:
         assert [expected["retried_without"] in a.body for a in turn.server.asked] == [True, False]
     if expected.get("does") == "compact once, retry":
         assert turn.server is not None
-        assert len(turn.server.asked) <= 4
+        assert (len(turn.server.asked), turn.end.reason) == (2, "done")
 
 
 @pytest.mark.parametrize("row", shared(), ids=lambda row: row["id"])
@@ -279,6 +279,18 @@ def test_an_overflow_folds_and_asks_again(tmp_path: Path) -> None:
     assert turn.server is not None
     assert any(isinstance(e, Compacted) for e in turn.events)
     assert (turn.end.text, turn.refusals, len(turn.server.asked) <= 6) == ("All done.", [], True)
+
+
+def test_an_overflow_of_nothing_but_one_short_message_is_tried_once_more(tmp_path: Path) -> None:
+    """Nothing can be folded; some servers count the answer that they would write by default."""
+    refused = Reply(status=400, body={"error": {"message": "too long", "code": "context_length_exceeded"}})
+    turn = play([refused, plainly("All done.")], tmp_path)
+    assert turn.server is not None
+    assert [a.body.get("max_tokens") for a in turn.server.asked] == [None, 1024]
+    assert (turn.end.reason, turn.end.text) == ("done", "All done.")
+    again = play([refused], tmp_path)
+    assert again.server is not None
+    assert (len(again.server.asked), again.end.reason, again.end.kind) == (2, "error", "prompt_too_long")
 
 
 def test_a_call_as_text_runs_and_a_quoted_one_does_not(tmp_path: Path) -> None:
