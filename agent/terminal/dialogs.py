@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,19 +14,25 @@ from prompt_toolkit.keys import Keys
 from agent.terminal.clean import one_line
 from agent.terminal.fragments import Fragments
 
+TYPING = 0.8
+"""Seconds after a letter that means nothing here in which further letters mean nothing either: somebody types a line
+and has not seen the question."""
+
 PAGE = 9
 """Options that are seen at once: as many as there are digits."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One answer. `key` is the letter that chooses it (`also` a second one), `note` explains it in a few words."""
+    """One answer. `key` is the letter that chooses it (`also` a second one), `note` explains it in a few words. The
+    letter of a `careful` one only goes there: such an answer must not come from a stray key."""
 
     value: Any
     label: str
     key: str = ""
     note: str = ""
     also: str = ""
+    careful: bool = False
 
 
 class Picker:
@@ -55,6 +62,7 @@ class Picker:
         self._full = full
         self._wide = max((len(o.label) for o in self.options if o.note), default=0)
         self._escape = escape
+        self._stray = 0.0
         self.keys = self._bindings()
 
     @property
@@ -145,8 +153,15 @@ class Picker:
         if self._search:
             self._type(self.words + letter)
             return
+        if time.monotonic() - self._stray < TYPING:
+            self._stray = time.monotonic()
+            return
         chosen = next((o for o in self.options if o.key and letter.lower() in (o.key, o.also)), None)
         if chosen is None and letter.isdigit() and 0 < int(letter) <= len(self.options):
             chosen = self.options[int(letter) - 1]
-        if chosen is not None:
+        if chosen is None:
+            self._stray = time.monotonic()
+        elif chosen.careful:
+            self.index = self.options.index(chosen)
+        else:
             self.done(chosen.value)

@@ -30,11 +30,11 @@ def question(approval: Approval, paper: Callable[[], Paper], full: Callable[[], 
         options.append(Option(REVIEW, "Look at it hunk by hunk", "h"))
     if approval.judgement.rule:
         options += [
-            Option(Verdict(True, "session"), "Yes, and keep the rule for this session", "s", also="a"),
-            Option(Verdict(True, "project"), "Yes, and keep the rule for this project", "p"),
-            Option(Verdict(True, "user"), "Yes, and keep the rule everywhere", "u"),
+            Option(Verdict(True, "session"), "Yes, by this rule, in this session", "s", also="a"),
+            Option(Verdict(True, "project"), "Yes, by this rule, in this project", "p", "Enter takes it", careful=True),
+            Option(Verdict(True, "user"), "Yes, by this rule, everywhere", "u", "Enter takes it", careful=True),
         ]
-    options += [Option(NO, "No", "n"), Option(WORD, "No, and tell it why or what to do instead", "d")]
+    options += [Option(NO, "No", "n"), Option(WORD, "No, and tell it why", "d")]
 
     def head(width: int, height: int) -> Fragments:
         return head_rows(approval, paper(), width, height)

@@ -210,3 +210,19 @@ def test_what_is_typed_before_the_chat_is_there_is_not_lost(home: Path, work: Pa
         terminal.wait("^two")
         terminal.wait("^› draft")
     assert [r["text"] for r in logged(home, "user")] == ["first line", "second line"]
+
+
+def test_a_line_typed_at_a_question_answers_nothing(chat: Chat, home: Path) -> None:
+    """`/model` has a d, which says no, and a p would allow for good: neither may come from somebody who types."""
+    terminal = chat([BASH, {"text": "over"}])
+    terminal.type("run it\r")
+    terminal.wait("Run this command")
+    terminal.type("/model p")
+    terminal.settle(1.0)
+    terminal.wait("Run this command")
+    terminal.type("p")
+    terminal.wait("› p Yes, by this rule, in this project")
+    terminal.type("n")
+    terminal.wait("over")
+    assert logged(home, "tool_result")[0]["status"] == "denied"
+    assert not (home / "permissions.toml").exists()
