@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -47,20 +48,34 @@ async def grep(
         in_git=in_git(top),
     )
     request, counts, note = await _counts(ctx, top, request, glob)
-    passed = [name for name in counts if where.is_dir() and ctx.veiled(str(top / name))]
-    if passed:
-        counts = {name: n for name, n in counts.items() if name not in passed}
-        note += f"(passed over, since they may hold secrets: {', '.join(passed[:5])})\n"
+    files = newest_first(top, list(counts))
+    if where.is_dir():
+        files, counts = _open_ones(ctx, top, files, counts, max(1, limit))
     if not counts:
         skipped = "" if request.everything else " (hidden and ignored files were left out; all=true takes them in)"
         return ToolOutput(f"{note}No match in {shown(ctx, where)}{skipped}", meta={"total": 0})
-    files = newest_first(top, list(counts))
     if output != "lines":
         return _overview(ctx, top, files, counts, output, max(1, limit), note)
     return await _lines(ctx, top, request, files, counts, max(1, limit), note)
 
 
 TOOL = grep
+
+
+_JUDGED = 300
+"""Files of which each is judged whether it may be read unasked. A judgement takes about 0.2 ms; of more files only
+those that are shown are judged, and the others are counted."""
+
+
+def _open_ones(
+    ctx: ToolContext, top: Path, files: list[str], counts: Mapping[str, int], limit: int
+) -> tuple[list[str], Mapping[str, int]]:
+    """The files that may be read unasked. It is not told which others match: that would tell what is in them."""
+    if len(files) <= _JUDGED:
+        files = [name for name in files if not ctx.veiled(str(top / name))]
+        return files, {name: counts[name] for name in files}
+    shown_ones = (name for name in files if not ctx.veiled(str(top / name)))
+    return list(itertools.islice(shown_ones, limit)), counts
 
 
 async def _counts(ctx: ToolContext, top: Path, request: Request, glob: str) -> tuple[Request, Mapping[str, int], str]:
@@ -112,9 +127,9 @@ def _overview(
 ) -> ToolOutput:
     lines = [_shown(ctx, top, p) + (f":{counts[p]}" if output == "count" else "") for p in files[:limit]]
     total = sum(counts.values())
-    if len(files) > limit or output == "count":
-        lines.append(f"({min(limit, len(files))} of {len(files)} files, {total:,} matching lines in all)")
-    return ToolOutput(note + "\n".join(lines), meta={"total": total, "files": len(files)})
+    if len(counts) > len(lines) or output == "count":
+        lines.append(f"({len(lines)} of {len(counts)} files, {total:,} matching lines in all)")
+    return ToolOutput(note + "\n".join(lines), meta={"total": total, "files": len(counts)})
 
 
 async def _lines(
@@ -144,8 +159,8 @@ async def _lines(
         if lines:
             parts.append("\n".join([_shown(ctx, top, path), *(text for text, _ in lines)]))
     total, here = sum(counts.values()), limit - left
-    more = f"\n({here} of {total:,} matching lines in {len(files)} files; narrow the search)" if here < total else ""
-    return ToolOutput(note + "\n".join(parts) + more, meta={"total": total, "files": len(files)})
+    more = f"\n({here} of {total:,} matching lines in {len(counts)} files; narrow the search)" if here < total else ""
+    return ToolOutput(note + "\n".join(parts) + more, meta={"total": total, "files": len(counts)})
 
 
 Line = tuple[str, bool]

@@ -95,6 +95,18 @@ def test_what_is_no_regular_expression_is_searched_for_as_it_is(repo):
     assert repo.call("grep", pattern="foo(").text == f"{note}f.js\n1:foo(bar"
 
 
+@pytest.mark.parametrize("many", [0, 400])
+def test_a_file_that_may_not_be_read_is_passed_over_in_silence(repo, many):
+    repo.ctx.veiled = lambda path: path.endswith("b.py")
+    for n in range(many):
+        repo.put(f"many/{n}.txt", "needle = 0\n")
+    out = repo.call("grep", pattern="needle =", output="files", limit=1000)
+    assert "b.py" not in out.text and out.text.split("\n")[many] == "a.py"
+    assert "b.py" not in repo.call("grep", pattern="needle = [23]").text
+    assert repo.call("grep", pattern="needle = 2").text == f"No match in . {SKIPPED}"
+    assert repo.call("grep", pattern="needle = 2", path="src/b.py").text == "src/b.py\n2:needle = 2"
+
+
 def test_a_pattern_that_begins_with_a_dash(repo):
     repo.put("f.sh", "ls -la\n")
     assert repo.call("grep", pattern="-la").text == "f.sh\n1:ls -la"
