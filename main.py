@@ -3,7 +3,7 @@
 import importlib
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 # Installed, our packages lie beside this file, under refold/; they must be found before any folder of the user's that
 # happens to be called tools/ or runtime/ (PYTHONPATH=. is common). In a checkout this changes nothing.
@@ -73,6 +73,8 @@ def _option(option: Option) -> tuple[str, Any, Any]:
 
     types: dict[type, tuple[Any, Any]] = {bool: (bool, False), list: (list[str], [])}
     hint, default = types.get(option.kind, (option.kind | None, None))
+    if option.checked:
+        hint = Literal[option.values] | None  # type: ignore[valid-type]
     shown = typer.Option(*option.flags, help=option.help, metavar=None if option.kind is bool else option.metavar)
     return option.name, Annotated[hint, shown], default
 

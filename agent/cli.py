@@ -27,6 +27,11 @@ class Option(NamedTuple):
         word = next(f for f in self.flags if f.startswith("--"))[2:].replace("-", "_")
         return f"{word}_" if keyword.iskeyword(word) else word
 
+    @property
+    def checked(self) -> bool:
+        """Whether the command line refuses other words than `values`; those of a setting are refused by Settings."""
+        return bool(self.values) and not self.setting
+
 
 class Argument(NamedTuple):
     """A positional argument; `many` takes all the words that are left."""

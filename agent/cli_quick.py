@@ -58,6 +58,8 @@ def _put(option: Option, value: str, values: dict[str, Any]) -> None:
     elif option.kind is list:
         values[option.name] = [*values[option.name], value]
     elif option.kind is str:
+        if option.checked and value not in option.values:
+            raise Unsure
         values[option.name] = value
     elif not value.isascii() or not value.replace(".", "", option.kind is float).isdigit():
         raise Unsure

@@ -25,6 +25,8 @@ def open_settings(values: Values) -> tuple[Settings, Path]:
         flags["permission_mode"] = "yolo"
     if values["max_turns"] is not None and values["max_turns"] < 1:
         raise Stop(Exit.USAGE, "--max-turns must be at least 1")
+    if values["timeout"] is not None and values["timeout"] <= 0:
+        raise Stop(Exit.USAGE, "--timeout must be more than 0 seconds")
     folders = tuple(Path(d).expanduser().resolve() for d in values["add_dir"])
     if missing := [d for d in folders if not d.is_dir()]:
         raise Stop(Exit.USAGE, f"there is no folder {missing[0]}")

@@ -213,6 +213,9 @@ def test_no_model_names_three_ways(folder: Path) -> None:
         (["-p", "x", "--bogus"], 2, "No such option"),
         (["-p", "x", "--max-turns", "many"], 2, "--max-turns"),
         (["-p", "x", "--max-turns", "0"], 2, "at least 1"),
+        (["-p", "x", "--timeout", "-5"], 2, "--timeout must be more than 0"),
+        (["-p", "x", "-o", "xml"], 2, "'xml' is not one of"),
+        (["-p", "x", "--input-format", "json"], 2, "'json' is not one of"),
     ],
 )
 def test_what_is_wrong_is_said(words: list[str], code: int, why: str, folder: Path, tmp_path: Path) -> None:
