@@ -6,6 +6,7 @@ nothing in it is volatile: no time, no todo, no git status (the branch is told a
 
 from __future__ import annotations
 
+import codecs
 import os
 import platform
 import stat
@@ -164,6 +165,16 @@ def _walk(root: Path) -> Iterator[Path]:
                 yield Path(entry.path)
 
 
+def _text(data: bytes) -> str:
+    """What the bytes say, in UTF-8 or marked UTF-16. Raises ValueError for what is no text: noise as instructions only
+    costs tokens."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", errors="replace").strip()
+    if b"\0" in data:
+        raise ValueError("it is not text")
+    return data.decode("utf-8-sig", errors="replace").strip()
+
+
 class _Reader:
     """Reads instruction files, each and all of them capped, and notes what was left out."""
 
@@ -176,9 +187,10 @@ class _Reader:
     def read(self, path: Path) -> str:
         """The file under a heading with its path; "" where it is empty or cannot be read."""
         try:
-            text = path.read_bytes().decode("utf-8-sig", errors="replace").strip()
-        except OSError as error:
-            self.notices.append(f"{path} could not be read: {error.strerror}")
+            text = _text(path.read_bytes())
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            self.notices.append(f"{path} could not be read: {why}")
             return ""
         if not text:
             return ""

@@ -48,6 +48,16 @@ def test_which_files_count(files: dict[str, str], cwd: str, loaded: list[str], t
     assert [str(p.relative_to(top)) for p in found.files] == loaded
 
 
+def test_what_is_no_text_is_told_and_not_shown_to_the_model(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_bytes(b"\x89PNG\0\0\xff rules")
+    found = made(tmp_path, tmp_path)
+    assert found.notices == (f"{tmp_path / 'AGENTS.md'} could not be read: it is not text",)
+    assert (found.files, "rules" in found.prompt) == ((), False)
+    (tmp_path / "AGENTS.md").write_bytes("Use tabs.".encode("utf-16"))
+    found = made(tmp_path, tmp_path)
+    assert (found.notices, "\nUse tabs.\n" in found.prompt) == ((), True)
+
+
 def test_the_persons_own_file_comes_first(tmp_path: Path) -> None:
     home, top = tree(tmp_path / "home", {"AGENTS.md": "mine"}), tree(tmp_path / "top", {"AGENTS.md": "theirs"})
     prompt = made(tmp_path, top).prompt
