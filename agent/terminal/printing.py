@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -36,12 +37,15 @@ class Printing:
             box=box.SIMPLE_HEAD if head else None, show_header=bool(head), pad_edge=False, show_edge=False,
             padding=(0, 2, 0, 0),
         )  # fmt: skip
-        narrow = self._screen.width < 60
+        half = self._screen.width // 2
+        names = [cell_len(plain(row[0])) for row in rows if row]
+        whole = self._screen.width >= 60 and max(names, default=0) <= half
         for n in range(max((len(r) for r in rows), default=0)):
             grid.add_column(
                 head[n] if head else "",
                 style="accent" if n == 0 else "",
-                no_wrap=n == 0 and not narrow,
+                no_wrap=n == 0 and whole,
+                max_width=half if n == 0 else None,
                 overflow="fold",
             )
         for row in rows:

@@ -97,6 +97,13 @@ def test_escape_twice_goes_back_to_a_message(chat: Chat) -> None:
     terminal.wait("› a question")
 
 
+def test_the_help_can_be_read_in_eighty_columns(chat: Chat) -> None:
+    terminal = chat([{"text": "x"}], rows=100, columns=80)
+    terminal.type("/help\r")
+    terminal.wait(r"^/undo +Takes back what was done to the files")
+    terminal.wait(r"^/permissions \[explain CMD \| ")
+
+
 def test_parts_of_commands() -> None:
     assert last_code("a\n```py\none\n```\nb\n~~~\ntwo\nlines\n~~~\n") == "two\nlines"
     assert last_code("none") == ""
