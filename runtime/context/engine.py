@@ -17,10 +17,11 @@ from runtime.context.budget import CompactDecision, ContextBudgetPolicy, Context
 from runtime.context.compact import CompactOutcome, ContextCompactor
 from runtime.context.compact_store import CompactStore
 from runtime.context.draft import Draft
-from runtime.context.estimate import TokenEstimator, was_cut
+from runtime.context.estimate import TokenEstimator
 from runtime.context.fates import fate, since_answer
 from runtime.context.history import HistoryManager
 from runtime.context.images import data_url
+from runtime.context.meter import Meter
 from runtime.context.notes import NoteTaker
 from runtime.context.price import PAYS_WITHIN, PRUNING_LOSS, break_even, is_cold, suffix_units
 from runtime.context.projection import Patch, ProjectionBuilder, View, canonical
@@ -56,6 +57,7 @@ class ContextEngine:
         self.log = log
         self.settings = settings or ContextSettings()
         self.estimator = TokenEstimator(self.settings.chars_per_token)
+        self.meter = Meter(self.estimator)
         self.history = HistoryManager()
         self.store = CompactStore()
         self._dropped: frozenset[str] = frozenset()
@@ -68,7 +70,6 @@ class ContextEngine:
         self._owed: list[Record] = []
         self._opened_at = log.entries[-1].seq if log.entries else 0
         self.notes = NoteTaker(self)
-        self._futile = 0
         self._cap = 0
         self._set_fixed(system, specs)
         self._resume(log.entries)
@@ -132,9 +133,9 @@ class ContextEngine:
         self._reset_view()
         for entry in [e for e in entries if e.kind in _FIGURES or e.kind in _FOLDS][-_LEARNED:]:
             if entry.kind in _FOLDS:
-                self._anchor = self._asked = None
+                self.meter.reset()
             else:
-                self._learn(entry.record)
+                self.meter.learn(entry.record, self.fixed_units)
 
     def take(self, entry: Entry) -> None:
         """Lets a record that is in the log count; for `append`, and for whoever reads a log again from the start."""
@@ -142,13 +143,13 @@ class ContextEngine:
         if entry.kind in _FOLDS:
             self._reset_view()
         elif entry.kind in _FIGURES:
-            self._learn(entry.record)
+            self.meter.learn(entry.record, self.fixed_units)
 
     def _file(self, entry: Entry) -> None:
         self.history.append(entry)
         self.store.append(entry)
         if entry.key == "pins":
-            self.pinned = frozenset(entry.record.value)
+            self.pinned, self._futile = frozenset(entry.record.value), 0
         elif entry.kind == "note":
             self._take_note(entry)
 
@@ -156,6 +157,8 @@ class ContextEngine:
         # Most notes are none of ours: they are told by their keys, not read.
         if entry.key in ("window_cap", "model"):
             self._cap = entry.record.value if entry.key == "window_cap" else 0
+            if entry.key == "model":
+                self.meter.proved = 0
             self.set_window(self.window, self.window_source)
         elif entry.key == "images_dropped":
             self._dropped |= frozenset(entry.record.value)
@@ -192,9 +195,11 @@ class ContextEngine:
 
     def set_window(self, tokens: int, source: str) -> None:
         """The window of the model in use, and who said so. One that a refusal has shown to be smaller is believed."""
-        self.window, self.window_source = tokens, source
+        before, self.window, self.window_source = self.window, tokens, source
         if self._cap and self._cap < tokens:
             self.window, self.window_source = self._cap, "learned from a refusal"
+        if self.window != before:
+            self._futile = 0
 
     def build_model_view(self) -> ModelView:
         """Exactly what the next request shows. The previous view is its head, until a checkpoint."""
@@ -234,12 +239,7 @@ class ContextEngine:
 
     def estimate(self) -> int:
         """Tokens of the whole request: the larger of (last reported usage + what came since) and the weighed text."""
-        units = self.current().units + self.fixed_units
-        weighed = self.estimator.tokens(units)
-        if self._anchor is None:
-            return weighed
-        tokens, anchor_units = self._anchor
-        return max(weighed, tokens + self.estimator.tokens(max(0.0, units - anchor_units)))
+        return self.meter.tokens(self.current().units + self.fixed_units)
 
     def floor(self) -> int:
         """Tokens that are sent whatever is folded: system prompt and tools."""
@@ -266,9 +266,8 @@ class ContextEngine:
         self._view: View | None = None
         self._shown = self._checked = 0
         self._patch = Patch(self.store.active_checkpoint)
-        self._anchor: tuple[int, float] | None = None
-        self._asked: tuple[int, float] | None = None
-        self._cut_at = 0
+        self._futile = 0
+        self.meter.reset()
 
     def _set_fixed(self, system: str, specs: Sequence[dict[str, Any]]) -> None:
         self.system, self.specs = system, tuple(specs)
@@ -278,19 +277,6 @@ class ContextEngine:
         self._system_id = self.log.blobs.put(system.encode("utf-8", "replace"))
         self._tools_id = self.log.blobs.put(json.dumps(list(specs), ensure_ascii=False).encode())
 
-    def _learn(self, record: Request | Usage) -> None:
-        """Learns from what was sent and what the provider counted for it."""
-        if record.purpose != "step":
-            return
-        if isinstance(record, Request):
-            self._asked = (record.messages, record.units)
-        elif record.input and self._asked is not None:
-            if was_cut(record.input, self._anchor, self.estimator, self._asked[1]):
-                self._cut_at = record.input
-                return
-            self.estimator.observe(self._asked[1], record.input)
-            self._anchor = (record.input, self._asked[1])
-
     # -- folding ----------------------------------------------------------------------------------------------------
 
     def should_compact(self) -> CompactDecision:
@@ -298,7 +284,7 @@ class ContextEngine:
         has grown by a twentieth of the window."""
         estimate = self.estimate()
         decision = self.policy.should_compact(estimated_tokens=estimate, message_count=len(self.history))
-        if self._cut_at:
+        if self.meter.cut_at:
             return replace(decision, should_compact=True, reason="silently_cut")
         if decision.should_compact and self._futile and estimate < self._futile + self.window // 20:
             return replace(decision, should_compact=False, reason="futile")
@@ -308,8 +294,9 @@ class ContextEngine:
         """Folds if the next request is over the trigger; None where it is not."""
         if not self.should_compact().should_compact:
             return None
-        if self._cut_at:
-            self.append(Note("window_cap", self._cut_at))
+        if self.meter.cut_at:
+            self.append(Note("window_cap", self.meter.cut_at))
+            self.meter.cut_at = 0
             return await self.compact(model, cause="the server silently cut the last request")
         return await self.compact(model, cause="threshold")
 
@@ -319,7 +306,8 @@ class ContextEngine:
         if error is not None and error.used:
             self.estimator.observe(self.current().units + self.fixed_units, error.used)
             estimate = max(estimate, error.used)
-        limit = error.limit if error is not None and error.limit else min(self.window, int(estimate * 0.9))
+        named = error.limit if error is not None else None
+        limit = named or self.meter.window_after_refusal(self.window, estimate, self.floor())
         if limit < self.window:
             self.append(Note("window_cap", limit))
         return await self.compact(model, cause="prompt_too_long")

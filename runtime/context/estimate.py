@@ -19,7 +19,8 @@ _WIDE_TOKENS = 0.75
 """Tokens for a character outside ASCII: Chinese is 0.5 to 0.7 with current tokenizers, emoji more."""
 _SAMPLE = 4_000
 _SMOOTHING = 0.5
-_FACTOR_MIN, _FACTOR_MAX = 0.4, 3.0
+_FACTOR_MIN, FACTOR_MAX = 0.4, 3.0
+"""Tokens for a unit, at least and at most: no tokenizer is farther off, so a count that is, is none."""
 
 
 def units(text: str, chars_per_token: float = CHARS_PER_TOKEN) -> float:
@@ -61,7 +62,7 @@ class TokenEstimator:
         """Learns from one request: `count` units were sent, the provider counted `reported` tokens (0 is unknown)."""
         if count < 50 or reported <= 0:
             return
-        seen = min(max(reported / count, _FACTOR_MIN), _FACTOR_MAX)
+        seen = min(max(reported / count, _FACTOR_MIN), FACTOR_MAX)
         self.factor = seen if self.samples == 0 else self.factor + _SMOOTHING * (seen - self.factor)
         self.samples += 1
 

@@ -68,6 +68,9 @@ class NoteTaker:
         try:
             async with asyncio.timeout(timeout):
                 notes = await self._ask(model, words)
+        except asyncio.CancelledError:
+            self.failures -= 1  # the person stopped it: that says nothing about the model
+            raise
         except TimeoutError as error:
             raise SummaryFailed(f"timed out after {timeout:g} s") from error
         except ModelError as error:
