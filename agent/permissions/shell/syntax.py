@@ -17,7 +17,7 @@ from agent.permissions.shell import words
 from agent.permissions.shell.model import Part, Redirect, Stage, Word
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node, Parser
 
 MAX_FOLDERS = 8
 """Folders one line may move through before the place counts as unknown."""
@@ -187,11 +187,18 @@ def _script(node: Node) -> Word | None:
 
 
 @cache
-def _parser() -> Parser:
+def _language() -> Language:
     import tree_sitter
     import tree_sitter_bash
 
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    return tree_sitter.Language(tree_sitter_bash.language())
+
+
+def _parser() -> Parser:
+    """A parser for one line: the grammar's scanner is C and keeps state, which no other line shall meet."""
+    import tree_sitter
+
+    return tree_sitter.Parser(_language())
 
 
 def parts_of(command: str) -> tuple[list[Part], str]:
