@@ -66,13 +66,13 @@ def summary(step: Step) -> str:
     return ", ".join(parts)
 
 
-def outcome(report: RestoreReport) -> Sequence[str]:
-    """What was done, and what could not be, one line each."""
+def outcome(report: RestoreReport) -> Sequence[tuple[str, str]]:
+    """What was done, and what could not be: (a line, its role for Face.say) each."""
     done = len(report.written) + len(report.deleted)
-    lines = [f"{done} path{'s' if done != 1 else ''} restored."]
-    lines += [f"not restored: {path}: {why}" for path, why in sorted(report.failed.items())]
+    lines = [(f"{done} path{'s' if done != 1 else ''} restored.", "ok")]
+    lines += [(f"not restored: {path}: {why}", "warn") for path, why in sorted(report.failed.items())]
     if report.left_out:
         shown = ", ".join(sorted(report.left_out)[:5])
         more = len(report.left_out) - 5
-        lines.append(f"never covered: {shown}{f' and {more} more' if more > 0 else ''}")
+        lines.append((f"never covered: {shown}{f' and {more} more' if more > 0 else ''}", "info"))
     return lines

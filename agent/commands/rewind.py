@@ -47,5 +47,5 @@ async def _rewind(face: Face, turn: Turn) -> None:
 
 
 async def _restore(face: Face, step: Step) -> None:
-    for line in outcome(await go(face.session, step)):
-        face.say(line, "warn" if line.startswith("not restored") else "ok")
+    for line, role in outcome(await go(face.session, step)):
+        face.say(line, role)

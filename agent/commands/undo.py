@@ -30,8 +30,8 @@ async def move(face: Face, *, forth: bool) -> None:
     except (SnapshotError, OSError) as error:
         face.say(f"It cannot be done: {error}", "error")
         return
-    for line in outcome(report):
-        face.say(line, "warn" if line.startswith("not restored") else "ok")
+    for line, role in outcome(report):
+        face.say(line, role)
 
 
 def show(face: Face, step: Step) -> None:

@@ -11,11 +11,12 @@ import pytest
 from agent.commands.base import load_commands
 from agent.models.scripted import Scripted
 from agent.permissions import Approval, Verdict
-from agent.rewinding import turns
+from agent.rewinding import outcome, turns
 from agent.safety import Safety
 from agent.sandbox import RUNGS, Rung, Sandbox
 from agent.session import Session
 from agent.settings import Settings
+from agent.undo import RestoreReport
 from runtime.events import ToolFinished
 from tests.support.plain_face import PlainFace
 
@@ -165,6 +166,15 @@ def test_undo_and_redo_what_bash_did(base: Path) -> None:
     assert sorted(os.listdir(base / "ws")) == ["b.txt", "c.txt"]
     assert desk.command("redo") == ["There is nothing to redo."]
     desk.session.close()
+
+
+def test_what_was_not_restored_is_no_success() -> None:
+    report = RestoreReport("s1", written=("a",), failed={"b": "it is open"}, left_out={".git": "never kept"})
+    assert outcome(report) == [
+        ("1 path restored.", "ok"),
+        ("not restored: b: it is open", "warn"),
+        ("never covered: .git", "info"),
+    ]
 
 
 def test_undo_is_asked_and_can_be_left(base: Path) -> None:
