@@ -18,6 +18,8 @@ from transcripts.records import Assistant, ToolCall, ToolResult, User
 SHOWN = 60
 """Messages that are drawn again; the earlier ones are counted."""
 
+UNFINISHED = "no result: refold ended before this was over"
+
 
 def replay(screen: Screen, entries: Sequence[Entry], title_of: Callable[[ToolCall], str]) -> None:
     """Prints the end of a conversation. What refold itself told the model is left out."""
@@ -32,6 +34,9 @@ def replay(screen: Screen, entries: Sequence[Entry], title_of: Callable[[ToolCal
     calls: dict[str, ToolCall] = {}
     for entry in told[max(0, hidden) :]:
         _message(screen, entry.record, calls, title_of)
+    for call in calls.values():
+        head = blocks.heading(one_line(title_of(call), 160), "unknown", screen.theme)
+        screen.print(Text.assemble(head, (f"  {UNFINISHED}", "warn")))
 
 
 def _message(screen: Screen, record: Any, calls: dict[str, ToolCall], title_of: Callable[[ToolCall], str]) -> None:
@@ -44,7 +49,7 @@ def _message(screen: Screen, record: Any, calls: dict[str, ToolCall], title_of: 
             if text.strip():
                 screen.print(Page(text, theme), prose=True)
         case ToolResult(call_id):
-            call = calls.get(call_id)
+            call = calls.pop(call_id, None)
             title = title_of(call) if call else record.name
             head = blocks.heading(one_line(title, 160), record.status, theme)
             screen.print(Text.assemble(head, (f"  {facts(record)}", "dim")), short=True)

@@ -177,6 +177,16 @@ def test_a_resumed_conversation_is_drawn_again_without_what_refold_said(chat: Ch
     assert harness[0][:30] not in second.scrollback()
 
 
+def test_a_call_that_a_kill_cut_short_is_drawn_again_as_unknown(chat: Chat, home: Path) -> None:
+    first = chat([{"calls": [{"name": "bash", "arguments": {"command": "sleep 2"}}]}], "--yolo")
+    first.type("wait\r")
+    first.wait("sleep 2 · ")
+    first.process.kill(9)
+    assert first.ended() != 0
+    second = chat([{"text": "x"}], "--continue")
+    second.wait(r"^● \$ sleep 2  no result: refold ended before this was over$")
+
+
 @pytest.fixture
 def shell(home: Path, work: Path):
     """An interactive shell on a terminal, for what happens between it and the chat."""
