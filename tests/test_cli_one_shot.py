@@ -189,6 +189,7 @@ def test_no_model_names_three_ways(folder: Path) -> None:
     assert done.returncode == 41
     assert [w for w in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "--model local") if w not in done.stderr] == []
     assert reason(done.stderr) == "refold: no model is configured; any of the three ways above gives one"
+    assert max(map(len, done.stderr.splitlines())) < 80
     result = json.loads(refold("-p", "x", "-o", "json", cwd=folder).stdout)
     assert (result["is_error"], result["meta"]["exit_code"], result["session_id"]) == (True, 41, "")
 
