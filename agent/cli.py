@@ -197,6 +197,12 @@ COMMANDS = (
         (CD, Option(("--permission-mode",), "Judge as in this mode", metavar="MODE", values=MODES)),
         (Argument("words", "explain CMD, or list (default)", many=True),),
     ),
+    Command(
+        "models",
+        "The models that can be used now: of the configured server, of servers on this machine, the built-in one",
+        "agent.cli_models:models",
+        (Option(("--json",), "As JSON lines", bool),),
+    ),
     Command("doctor", "What works here, what does not, and what would mend it", "agent.cli_safety:doctor", (CD,)),
     Command(
         "demo",

@@ -17,7 +17,7 @@ from runtime.context.engine import ContextEngine
 from runtime.context.redact import Redactor
 from runtime.crew import Limits
 from runtime.model import Model
-from tools.base import Toolbox, ToolContext, load_tools
+from tools.base import DEFAULT, PATCH, Toolbox, ToolContext, load_tools
 from transcripts.log import TranscriptLog
 from transcripts.records import Note
 
@@ -36,8 +36,9 @@ class Profile:
 def profile_of(model: Model) -> Profile:
     """The profile a model asks for; models that say nothing get the default."""
     found = getattr(model, "profile", None)
+    usual = PATCH if getattr(model, "edit_format", "edit") == "apply_patch" else DEFAULT
     return found if isinstance(found, Profile) else Profile(
-        tools=tuple(getattr(model, "tool_names", ())),
+        tools=tuple(getattr(model, "tool_names", ())) or usual,
         small=bool(getattr(model, "small", False)),
         text_protocol=getattr(model, "tool_protocol", "native") == "text",
         images=bool(getattr(model, "takes_images", False)),
@@ -134,9 +135,14 @@ async def know_window(model: Model) -> None:
 
 
 def model_options(settings: Settings, log: TranscriptLog) -> ModelOptions:
-    """What a provider is told."""
+    """What a provider is told in a session."""
     # A usage stands right behind its answer; one of a request for notes does not.
     answered = sum(a.kind == "assistant" and b.kind == "usage" for a, b in pairwise(log.entries))
+    return options_of(settings, answered)
+
+
+def options_of(settings: Settings, answered: int = 0) -> ModelOptions:
+    """What a provider is told; `answered`: how many answers a session has had already."""
     return ModelOptions(
         api_key=settings.api_key,
         api_key_source=settings.source("api_key"),

@@ -74,9 +74,15 @@ FIRST_CUT_SHARE, FIRST_CUT_TOKENS = 0.45, 3_000
 """For a first request, from so many estimated tokens on: no kind of text is overestimated by more than that."""
 
 
+LEAST_COUNT = 1_000
+"""Reported tokens below which a count is made up rather than the size of a window."""
+
+
 def was_cut(reported: int, before: tuple[int, float] | None, estimator: TokenEstimator, count: float) -> bool:
     """Whether a server silently left out a part of a request of `count` units: it reports `reported` tokens of input,
     and reported `before` (tokens, units) for the request before it, of which this one is a continuation."""
+    if reported < LEAST_COUNT:
+        return False
     if before is not None:
         return count >= before[1] and reported < before[0] * CUT_SHARE
     expected = estimator.tokens(count)
