@@ -56,7 +56,10 @@ def _log(home: Path, cwd: Path, resume: str, fork: bool, persist: bool) -> tuple
         try:
             return (TranscriptLog.create(path) if persist else TranscriptLog.memory()), ident
         except OSError as error:
-            raise SessionError(f"The session cannot be written to {path.parent}: {error.strerror}") from error
+            raise SessionError(
+                f"The session cannot be written to {path.parent}: {error.strerror}. Set REFOLD_HOME to another folder, "
+                "or keep no session: --no-session-persistence."
+            ) from error
     try:
         path = find_session(home, cwd, resume)
         if fork:

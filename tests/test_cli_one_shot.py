@@ -226,6 +226,18 @@ def test_what_is_wrong_is_said(words: list[str], code: int, why: str, folder: Pa
     assert why in done.stderr
 
 
+def test_a_home_that_cannot_be_written_is_told_with_what_helps(folder: Path, home: Path, tmp_path: Path) -> None:
+    home.mkdir(exist_ok=True)
+    (home / "sessions").write_text("in the way")
+    model = script(tmp_path / "s.jsonl", DONE)
+    done = refold("-p", "x", "--model", model, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert reason(done.stderr).startswith(f"refold: The session cannot be written to {home}/sessions/")
+    assert reason(done.stderr).endswith("or keep no session: --no-session-persistence.")
+    kept_nothing = refold("-p", "x", "--model", model, "--no-session-persistence", cwd=folder)
+    assert (kept_nothing.returncode, kept_nothing.stdout) == (0, "Done.\n")
+
+
 def test_sessions_are_found_by_name_from_anywhere_and_forked(folder: Path, tmp_path: Path) -> None:
     model = script(tmp_path / "script.jsonl", {"text": "one"}, {"text": "two"}, {"text": "three"})
     other = tmp_path / "other"
