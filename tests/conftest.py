@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.replay import verify
+from transcripts.log import TranscriptLog, VersionError
+
 KEPT = ("REFOLD_LOCAL_MODEL", "REFOLD_TEST_WEIGHTS")
 for _name in [n for n in os.environ if n.startswith(("REFOLD_", "OPENAI_")) and n not in KEPT]:
     del os.environ[_name]
@@ -31,3 +34,31 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     path = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("REFOLD_HOME", str(path))
     return path
+
+
+@pytest.fixture(autouse=True)
+def every_request_comes_out_as_it_was_sent(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Builds every request of every session that a test made again, and compares. A module whose tests make sessions by
+    hand, or damage them, says REPLAYED = False."""
+    wanted = [n for n in ("tmp_path", "home") if n in request.fixturenames]
+    places: list[Path] = [request.getfixturevalue(name) for name in wanted]
+    yield
+    if getattr(request.module, "REPLAYED", True):
+        found = (path for place in places for deep in SESSIONS for path in place.glob(deep))
+        assert [difference for path in found for difference in differences(path)] == []
+
+
+SESSIONS = tuple(f"{'*/' * depth}sessions/*/*.jsonl" for depth in range(3))
+"""Where a test's sessions lie below its own folder."""
+
+
+def differences(path: Path) -> list[str]:
+    """What is not as it was sent in a session; [] also where its log cannot be read to the end."""
+    try:
+        log = TranscriptLog.open(path, readonly=True)
+    except (OSError, VersionError):
+        return []
+    try:
+        return [] if log.problems else [f"{path.name}: {found}" for found in verify(log).differences]
+    finally:
+        log.close()

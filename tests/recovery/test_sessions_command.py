@@ -25,6 +25,8 @@ PNG = bytes.fromhex(
     "0000000049454e44ae426082"
 )
 
+REPLAYED = False  # sessions are damaged and made by hand here
+
 
 @pytest.fixture
 def worked(tmp_path: Path) -> Path:
