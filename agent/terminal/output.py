@@ -7,8 +7,7 @@ Questions to the terminal (cursor position reports) are slow over ssh and can en
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TextIO
 
 from prompt_toolkit.data_structures import Size
@@ -32,16 +31,6 @@ class InlineOutput(Vt100_Output):
         except OSError:
             return Size(rows=24, columns=80)
         return Size(rows=found.lines or 24, columns=found.columns or 80)
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Everything written inside reaches the terminal in one piece."""
-        self._held += 1
-        try:
-            yield
-        finally:
-            self._held -= 1
-            self.flush()
 
     def hold(self) -> None:
         """Keeps what is written until `release`, for a frame that begins and ends in different places."""

@@ -18,7 +18,6 @@ from agent.terminal.theme import Theme
 
 YES = Verdict(True)
 NO = Verdict(False)
-STOP = "stop"
 WORD = "word"
 REVIEW = "review"
 

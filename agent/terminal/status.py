@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agent.terminal.activity import bar
 from agent.terminal.clean import one_line
@@ -26,7 +26,6 @@ class Status:
     unicode: bool = True
     hint: str = ""
     name: str = ""
-    extra: list[str] = field(default_factory=list)
 
     def fragments(self, width: int) -> Fragments:
         """The line; at narrow widths the last parts are left out."""
@@ -43,7 +42,7 @@ class Status:
             parts.append((style, f"{small}{share:.0%} of {count(self.window)}" if width >= 60 else f"{share:.0%}"))
         if self.cost is not None:
             parts.append(("class:dim", money(self.cost)))
-        parts += [("class:dim", word) for word in (self.branch, self.sandbox, self.name, *self.extra) if word]
+        parts += [("class:dim", word) for word in (self.branch, self.sandbox, self.name) if word]
         return _fitting(parts, width - 1)
 
 

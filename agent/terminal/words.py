@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.terminal.clean import one_line, plain
-from agent.terminal.numbers import count, money, seconds
+from agent.terminal.numbers import seconds
 from runtime.events import Retrying, TurnEnded
-from transcripts.records import ToolCall, ToolResult, Usage
+from transcripts.records import ToolCall, ToolResult
 
 STATUS = {
     "ok": "", "error": "failed", "denied": "denied", "interrupted": "stopped", "not_run": "not run",
@@ -43,17 +43,6 @@ def facts(result: ToolResult) -> str:
 
 def retry_line(event: Retrying) -> str:
     return f"{one_line(event.reason, 200)}; trying again in {seconds(event.wait)} ({event.attempt} of {event.attempts})"
-
-
-def usage_line(usage: Usage, took: float) -> str:
-    """What a turn cost: time, tokens, money where it is known."""
-    parts = [seconds(took)]
-    if usage.input is not None:
-        cached = f" ({count(usage.cached)} cached)" if usage.cached else ""
-        parts.append(f"{count(usage.input)} tokens in{cached}, {count(usage.output or 0)} out")
-    if usage.cost is not None:
-        parts.append(money(usage.cost))
-    return " · ".join(parts)
 
 
 def end_line(event: TurnEnded) -> tuple[str, str]:
