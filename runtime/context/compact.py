@@ -3,7 +3,7 @@ checked, and only then is it a checkpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,12 @@ from transcripts.records import Checkpoint
 LEAST_SHRINK = 0.25
 """A fold that frees less than this part of what can leave is no progress: it would come again after a few steps."""
 
+RESCUE_LOSS = 30
+"""Loss up to which strategies need no model."""
+
+NOTES_SHARE = 0.10
+"""Part of the window that notes may fill, however long they are: twice what was asked for."""
+
 STATE_SHARE = 0.05
 """Part of the window that the state block may fill; half of what a draft holds free for the preface."""
 
@@ -34,7 +40,7 @@ class CompactOutcome:
 
 
 class ContextCompactor:
-    """Thinks a fold out. Writes nothing: whoever called it appends the checkpoint, and that one record is the commit."""
+    """Thinks a fold out. Writes nothing: whoever called it appends the checkpoint, and that record is the commit."""
 
     def __init__(self, store: CompactStore, projection: ProjectionBuilder, strategies: Sequence[Discard] = ()) -> None:
         self.store = store
@@ -46,14 +52,24 @@ class ContextCompactor:
     ) -> CompactOutcome:
         """Runs the ladder over a draft, up to `most_loss`. `before`: tokens of the request as it stands."""
         ran: list[str] = []
+        await self._run(draft, most_loss, ran)
+        outcome = self._checked(draft, messages, cause, before, ran)
+        over = sum(outcome.floor.values()) - draft.goal
+        if over > 0:
+            # What stands between the steps was more than was held free for it. No model is asked a second time.
+            draft.fixed += over / draft.estimator.factor
+            await self._run(draft, min(most_loss, RESCUE_LOSS), ran)
+            outcome = self._checked(draft, messages, cause, before, ran)
+        return outcome
+
+    async def _run(self, draft: Draft, most_loss: int, ran: list[str]) -> None:
         for strategy in self.strategies:
             if strategy.loss > most_loss or not strategy.wanted(draft):
                 continue
             size, notes = draft.tokens, draft.notes_upto
             await strategy.discard(draft)
-            if draft.tokens < size or draft.notes_upto > notes:
+            if strategy.name not in ran and (draft.tokens < size or draft.notes_upto > notes):
                 ran.append(strategy.name)
-        return self._checked(draft, messages, cause, before, ran)
 
     def _checked(
         self, draft: Draft, messages: Sequence[Entry], cause: str, before: int, ran: list[str]
@@ -78,7 +94,7 @@ class ContextCompactor:
 
 
 class _Trial:
-    """A checkpoint that is tried: with as much of the state as the goal has room for, and an account of what survived."""
+    """A checkpoint that is tried: with as much of the state as the goal has room for, and what survived."""
 
     def __init__(
         self, projection: ProjectionBuilder, draft: Draft, messages: Sequence[Entry], checkpoint: Checkpoint
@@ -90,12 +106,28 @@ class _Trial:
         """Finds the largest state that fits, then looks what survived."""
         shown = {e.seq for s in self.draft.visible() for e in s.entries()} - {int(n) for n in self.draft.texts}
         sections = state_sections(facts, shown)
-        for part in (1.0, 0.5, 0.25, 0.0):
-            if self._try(self._state(sections, part * STATE_SHARE * self.draft.policy.window)):
+        most = min(STATE_SHARE * self.draft.policy.window, self.draft.preface / 2)
+        for notes in self._notes():
+            self.checkpoint = replace(self.checkpoint, notes=notes)
+            if any(self._try(self._state(sections, part * most)) for part in (1.0, 0.5, 0.25, 0.0)):
                 break
+        if self.draft.notes and not self.checkpoint.notes:
+            self.checkpoint = replace(
+                self.checkpoint, notes_upto=0, notes_status="no notes: there was no room for them"
+            )
         retained = self._retained(facts)
         account = {"total": retained.total, "in_view": retained.in_view, "by_id": retained.by_id}
         self.checkpoint = replace(self.checkpoint, meta={**self.checkpoint.meta, "retained": account})
+
+    def _notes(self) -> Iterator[str]:
+        """The notes, then less and less of them, at last none: they are a refinement, and the fold is the rescue."""
+        notes, room = self.draft.notes, NOTES_SHARE * self.draft.policy.window
+        size = self.draft.estimator.tokens(self.draft.estimator.units(notes))
+        if size > room:
+            notes = notes[: int(len(notes) * room / size)]
+        yield from (notes, notes[: len(notes) // 2], notes[: len(notes) // 4])
+        if notes:
+            yield ""
 
     def _state(self, sections: Sequence[Section], most: float) -> str:
         """The state in at most so many tokens; names and figures take more of them than prose."""

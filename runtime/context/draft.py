@@ -17,7 +17,10 @@ Summarise = Callable[[str], Awaitable[str]]
 
 
 PREFACE_SHARE = 0.10
-"""Part of the window held free for the state block (0.05) and the notes."""
+"""Part of the window held free for the state block (half of it) and the notes."""
+
+PREFACE_OF_GOAL = 0.25
+"""At most this part of what the goal leaves: with a low threshold the preface must not crowd out the conversation."""
 
 
 class SummaryFailed(Exception):
@@ -28,7 +31,7 @@ class Draft:
     """The steps of a history with what is to become of them, and what they cost (tokens) under the patch so far.
 
     `goal` (tokens) is what the strategies work towards; `fixed` (units) what cannot leave: system prompt, tools
-    (together `system_units`) and room for the preface.
+    (together `system_units`) and room for the preface (`preface`, tokens).
     """
 
     def __init__(
@@ -50,7 +53,9 @@ class Draft:
         self.active, self.policy, self.estimator = active, policy, estimator
         self.goal, self.pinned, self.summarise, self.focus = goal, pinned, summarise, focus
         self.system_units = system_units
-        self.fixed = system_units + PREFACE_SHARE * policy.window
+        left = goal - estimator.tokens(system_units)
+        self.preface = max(0.0, min(PREFACE_SHARE * policy.window, PREFACE_OF_GOAL * left))
+        self.fixed = system_units + self.preface / estimator.factor
         self.reasons: dict[int, str] = {s.first: why for s in self.steps if (why := patch.hidden(s.first))}
         self.texts: dict[str, str] = dict(active.texts) if active else {}
         self.args: dict[str, str] = dict(active.args) if active else {}
@@ -97,6 +102,12 @@ class Draft:
                     if call.id in step.results:
                         yield step, call, step.results[call.id]
 
+    def is_open(self, step: Step) -> bool:
+        """Whether calls of this step still wait for their results: only the newest answer's do. What an older one lacks
+        is lost, and keeps nothing in the view."""
+        newest = next((s for s in reversed(self.steps) if s.head.kind == "assistant"), None)
+        return newest is not None and step.first == newest.first and bool(step.unanswered())
+
     def is_pinned(self, step: Step) -> bool:
         """Whether the person pinned a message of this step."""
         return any(e.seq in self.pinned for e in step.entries())
@@ -127,25 +138,12 @@ class Draft:
             self.args[key] = arguments
             self._changed[step.first] = step
 
-    def hidden_ranges(self) -> Mapping[str, str]:
-        """What is left out, as a checkpoint says it: "first-last" -> reason. Neighbours with one reason are one."""
-        out: list[tuple[int, int, str]] = []
-        joined = False
-        for step in self.steps:
-            why = self.reasons.get(step.first)
-            if why and joined and out[-1][2] == why:
-                out[-1] = (out[-1][0], step.last, why)
-            elif why:
-                out.append((step.first, step.last, why))
-            joined = bool(why)
-        return {f"{a}-{b}": why for a, b, why in out}
-
     def patch_values(self) -> dict[str, Any]:
         """The patch as values of a checkpoint; words for messages that are left out anyway are dropped."""
         shown = {str(e.seq) for s in self.visible() for e in s.entries()}
         return {
             "upto": self.steps[-1].last if self.steps else 0,
-            "hidden": self.hidden_ranges(),
+            "hidden": hidden_ranges(self.steps, self.reasons),
             "texts": {k: v for k, v in self.texts.items() if k in shown},
             "args": {k: v for k, v in self.args.items() if k.split(":")[0] in shown},
             "notes": self.notes,
@@ -157,6 +155,20 @@ class Draft:
             return 0.0
         patch = _DraftPatch(self)
         return sum(message_units(m, self.estimator) for m in wire_step(step, patch, lambda image: "data:"))
+
+
+def hidden_ranges(steps: Sequence[Step], reasons: Mapping[int, str]) -> dict[str, str]:
+    """What is left out, as a checkpoint says it: "first-last" -> reason. `reasons`: first number of a step -> why.
+    Neighbours with one reason are one; what stands between a call and its result is not taken along."""
+    out: list[tuple[int, int, str]] = []
+    joined = ""
+    for seq, why in sorted((e.seq, reasons.get(s.first, "")) for s in steps for e in s.entries()):
+        if why and why == joined:
+            out[-1] = (out[-1][0], seq, why)
+        elif why:
+            out.append((seq, seq, why))
+        joined = why
+    return {f"{a}-{b}": why for a, b, why in out}
 
 
 class _DraftPatch(Patch):

@@ -30,7 +30,7 @@ from runtime.context.redact import Redactor, without_keys
 from runtime.context.shape import problems
 from runtime.model import Model, ModelError, ModelView
 from transcripts.log import Entry, LogWriteError, TranscriptLog
-from transcripts.records import Assistant, Checkpoint, Image, Note, Record, Request, ToolResult, Unfold, Usage, User
+from transcripts.records import Assistant, Checkpoint, Image, Note, Record, Request, ToolResult, Unfold, User
 
 _FOLDS = frozenset({"checkpoint", "unfold", "rewind"})
 _FIGURES = frozenset({"request", "usage"})

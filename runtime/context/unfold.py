@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from runtime.context.draft import hidden_ranges
 from runtime.context.engine import ContextEngine
 from runtime.context.projection import Patch
 from runtime.context.rounds import Step
@@ -33,14 +34,10 @@ def _without(checkpoint: Checkpoint, step: Step, steps: Sequence[Step]) -> Check
     """The checkpoint with one step shown whole again. Its id is still the old one."""
     patch = Patch(checkpoint)
     seqs = {str(e.seq) for e in step.entries()}
-    hidden: dict[str, str] = {}
-    for other in steps:
-        why = patch.hidden(other.first)
-        if why and other.first != step.first:
-            hidden[f"{other.first}-{other.last}"] = why
+    reasons = {other.first: patch.hidden(other.first) for other in steps if other.first != step.first}
     return replace(
         checkpoint,
-        hidden=hidden,
+        hidden=hidden_ranges(steps, reasons),
         texts={k: v for k, v in checkpoint.texts.items() if k not in seqs},
         args={k: v for k, v in checkpoint.args.items() if k.split(":")[0] not in seqs},
         cause="unfold",

@@ -22,7 +22,7 @@ class SlidingWindow:
         for step in own[: max(0, len(own) - max(1, draft.settings.keep_turns))]:
             if draft.fits:
                 return
-            if not draft.is_pinned(step) and not step.unanswered():
+            if not draft.is_pinned(step) and not draft.is_open(step):
                 draft.hide(step, self.name)
 
 

@@ -15,6 +15,9 @@ _CAPS = (16_000, 8_000, 4_000, 2_000, 1_000, 500, 250)
 _FIRM_CAPS = (8_000, 4_000, 2_000)
 """What the newest texts are cut to before any of the person's words within their share leave the view."""
 
+_LARGEST_PART = 0.5
+"""Part of the goal that one of the newest texts is first cut to: ten windows of text still fill a good deal of one."""
+
 _HARSH_CAPS = (1_000, 500, 250, 120, 60)
 
 
@@ -35,21 +38,32 @@ class Truncation:
     async def discard(self, draft: Draft) -> None:
         """Gives up, in this order: middles of the agent's texts, its oldest steps, the person's older words over their
         share of the window, middles of what is newest, the person's older words, and at last whatever is left."""
+        goal = draft.goal
         if draft.settings.token_budget:
-            draft.goal = min(draft.goal, draft.settings.token_budget)
+            draft.goal = min(goal, draft.settings.token_budget)
         newest = _newest(draft, draft.settings.min_keep)
         old = [s for s in draft.visible() if s.first not in newest]
         agent = [s for s in old if not s.is_person and not draft.is_pinned(s)]
         person = [s for s in old if s.is_person and not draft.is_pinned(s)]
         _cut_middles(draft, agent, _CAPS)
-        _leave_out(draft, [s for s in agent if not s.unanswered()], self.name)
+        _leave_out(draft, [s for s in agent if not draft.is_open(s)], self.name)
+        # What is dearer than that gives way to the goal alone: a budget may be smaller than anything can be made.
+        draft.goal = goal
         _cut_middles(draft, person, _CAPS)
         _shed_words(draft, _over_the_share(draft, person))
-        _cut_middles(draft, draft.visible(), _FIRM_CAPS)
+        _cut_middles(draft, draft.visible(), (*_large_caps(draft), *_FIRM_CAPS))
         _shed_words(draft, [s for s in person if s.first not in draft.reasons])
         _cut_middles(draft, draft.visible(), _HARSH_CAPS)
-        rest = [s for s in draft.visible() if not s.unanswered() and not _is_last_prompt(draft, s)]
+        rest = [s for s in draft.visible() if not draft.is_open(s) and not _is_last_prompt(draft, s)]
         _leave_out(draft, rest, self.name)
+
+
+def _large_caps(draft: Draft) -> list[int]:
+    """Caps over the firm ones, in halves: only in a large window is there room for them."""
+    caps = [int(_LARGEST_PART * draft.goal * draft.settings.chars_per_token / draft.estimator.factor)]
+    while caps[-1] > 2 * _FIRM_CAPS[0]:
+        caps.append(caps[-1] // 2)
+    return [cap for cap in caps if cap > _FIRM_CAPS[0]]
 
 
 def _newest(draft: Draft, count: int) -> set[int]:
