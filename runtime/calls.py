@@ -102,15 +102,16 @@ async def _side_by_side(crew: Crew, turn: Turn, calls: list[ToolCall]) -> AsyncI
             yield _start(crew, call)
     crew.toolbox.ctx.progress = lambda text: None
     outputs = await asyncio.gather(*runs, return_exceptions=True)
-    bugs: list[BaseException] = []
-    for call, refused, output in zip(calls, refusals, outputs, strict=True):
-        if isinstance(output, BaseException):
-            bugs.append(output)
-            continue
-        result = refused or _result(crew, turn, call, output or ToolOutput(""))
-        yield _finish(crew, call, result, output.keep if output else "both")
-    if bugs:
-        raise bugs[0]
+    finished: list[Event] = []
+    with crew.engine.log.together():
+        for call, refused, output in zip(calls, refusals, outputs, strict=True):
+            if not isinstance(output, BaseException):
+                result = refused or _result(crew, turn, call, output or ToolOutput(""))
+                finished.append(_finish(crew, call, result, output.keep if output else "both"))
+    for event in finished:
+        yield event
+    for bug in (o for o in outputs if isinstance(o, BaseException)):
+        raise bug
 
 
 async def _nothing() -> None:

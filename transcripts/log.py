@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -94,7 +94,7 @@ class TranscriptLog:
         self._next = 1
         self._torn = -1
         self._ended = True
-        self._dirty = False
+        self._dirty = self._waits = False
         self._held = Held()
 
     @classmethod
@@ -172,7 +172,7 @@ class TranscriptLog:
             while written < len(data):
                 written += os.write(self._fd, data[written:])
             self._dirty = True
-            if sync:
+            if sync and not self._waits:
                 self._sync()
         except BaseException as error:
             self._take_back()
@@ -181,6 +181,16 @@ class TranscriptLog:
             raise
         self._size, self._ended = start + len(data) - (data[:1] == b"\n"), True
         return start
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """What is appended inside is made durable at the end, with one sync. Raises LogWriteError."""
+        self._waits = True
+        try:
+            yield
+        finally:
+            self._waits = False
+            self.sync()
 
     def sync(self) -> None:
         """Makes everything appended so far durable. Raises LogWriteError."""

@@ -10,6 +10,7 @@ import pytest
 from runtime.context.engine import ContextEngine
 from tests.support.lived import call, live, settings
 from tests.support.strict import refusals
+from tools.base import ToolContext, load_tools
 from transcripts.log import TranscriptLog
 from transcripts.records import Assistant, Note, Record, ToolCall, ToolResult, ToolStarted, User
 
@@ -153,12 +154,6 @@ def test_a_call_whose_start_cannot_be_written_does_not_run(tmp_path: Path) -> No
         ("write", {"path": "f.txt", "content": "new\n"}, None, "new\n"),
         ("edit", {"path": "f.txt", "old": "old", "new": "new"}, "old\n", "new\n"),
         ("edit", {"file_path": "f.txt", "old_string": "old", "new_string": "new"}, "old\n", "new\n"),
-        (
-            "apply_patch",
-            {"patch": "*** Begin Patch\n*** Update File: f.txt\n@@\n-old\n+new\n*** End Patch\n"},
-            "old\n",
-            "new\n",
-        ),
     ],
 )
 def test_what_a_call_will_leave_is_written_down_before_it_begins(
@@ -174,6 +169,19 @@ def test_what_a_call_will_leave_is_written_down_before_it_begins(
     log.close()
     assert target.read_text() == after
     assert (started.before, started.after) == ({str(target): sha(before)}, {str(target): sha(after)})
+
+
+def test_a_patch_says_what_it_will_leave_of_each_file(tmp_path: Path) -> None:
+    (tmp_path / "f.txt").write_text("old\n")
+    (tmp_path / "gone.txt").write_text("x\n")
+    patch = (
+        "*** Begin Patch\n*** Update File: f.txt\n@@\n-old\n+new\n*** Delete File: gone.txt\n"
+        "*** Add File: born.txt\n+y\n*** End Patch\n"
+    )
+    tool, ctx = load_tools(["apply_patch"])["apply_patch"], ToolContext(tmp_path, tmp_path)
+    assert tool.after is not None
+    left = {tmp_path / "f.txt": b"new\n", tmp_path / "gone.txt": None, tmp_path / "born.txt": b"y\n"}
+    assert tool.after(ctx, {"patch": patch}) == left
 
 
 def test_settings_for_these_tests_read_nothing_of_the_persons(tmp_path: Path) -> None:

@@ -319,6 +319,18 @@ def test_what_matters_is_on_disk_and_what_stands_between_goes_with_it(tmp_path: 
     assert states == [state for _, state in records]
 
 
+def test_what_is_appended_together_is_synced_once_at_the_end(tmp_path: Path) -> None:
+    log = TranscriptLog.create(tmp_path / "s.jsonl")
+    with log.together():
+        log.append(ToolResult("c", "read", "x"))
+        log.append(ToolResult("d", "read", "y"))
+        assert log._dirty
+    assert not log._dirty
+    log.append(User("z"))
+    assert not log._dirty
+    log.close()
+
+
 def test_own_keys_never_reach_the_disk_or_the_record(tmp_path: Path) -> None:
     log = TranscriptLog.create(tmp_path / "s.jsonl")
     log.secrets = ("key-of-our-own", "short")
