@@ -11,6 +11,10 @@ from transcripts.log import Entry
 
 _MOST_HITS, _SNIPPET = 20, 160
 
+PIECE = 1_000
+"""Characters from which on a line is paged in pieces, so that the middle of one without end can be had. Not more than
+the least that a page may show."""
+
 
 class Recall:
     """Reads the log for the model. `fates` (number -> shown, stub, ...) restricts a search to what is not in view."""
@@ -77,20 +81,24 @@ class Recall:
 
 def page(text: str, start: int, count: int, share: int) -> str:
     """Lines `start` to `start + count` (from 1) of a text, at most `share` characters, with the way to go on."""
-    lines = text.split("\n")
+    whole = text.split("\n")
+    lines = [line[n : n + PIECE] for line in whole for n in range(0, max(1, len(line)), PIECE)]
     first = max(0, start - 1)
     wanted = lines[first : first + count] if count > 0 else lines[first:]
     out: list[str] = []
     size = 0
     for line in wanted:
-        if size + len(line) + 1 > share:
-            if not out:
-                out.append(f"{line[:share]} [... {len(line) - share:,} more characters in this line]")
+        if out and size + len(line) + 1 > share:
             break
         out.append(line)
         size += len(line) + 1
     end = first + len(out)
-    more = f"\n[lines {first + 1} to {end} of {len(lines)}; go on with start={end + 1}]" if end < len(lines) else ""
+    pieces = f"; lines are in pieces of {PIECE:,} characters" if len(lines) > len(whole) else ""
+    if not out:
+        return f"[it ends with line {len(lines):,}{pieces}]"
+    more = ""
+    if end < len(lines):
+        more = f"\n[lines {first + 1} to {end} of {len(lines)}; go on with start={end + 1}{pieces}]"
     return "\n".join(out) + more
 
 
@@ -133,7 +141,17 @@ def _first_line(text: str, words: Sequence[str], label: str) -> str | None:
     for line in text.splitlines():
         low = line.casefold()
         if all(w in low for w in words):
-            return line.strip()[:_SNIPPET]
+            return _around(line, words)
         if best is None and any(w in low for w in words):
             best = line
-    return (best or text.strip().partition("\n")[0]).strip()[:_SNIPPET]
+    return _around(best or text.strip().partition("\n")[0], words)
+
+
+def _around(line: str, words: Sequence[str]) -> str:
+    """A line, or of a long one the part in which the first of the words stands, and where that is."""
+    line = line.strip()
+    low = line.casefold()
+    at = min((n for w in words if (n := low.find(w)) >= 0), default=0)
+    if at + len(words[0]) <= _SNIPPET:
+        return line[:_SNIPPET]
+    return f"[character {at + 1:,} of this line] {line[max(0, at - _SNIPPET // 2) : at + _SNIPPET // 2]}"

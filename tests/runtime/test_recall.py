@@ -75,3 +75,25 @@ def test_what_cannot_be_found_is_told_in_words(engine, asked, words):
     with pytest.raises(ValueError, match="^") as caught:
         engine.recall(**asked)
     assert str(caught.value) == words
+
+
+def test_the_middle_of_one_line_without_end_can_be_had():
+    engine = engine_for(8_000)
+    text = "".join(f"<{n:06}>" for n in range(30_000))
+    put(engine, [User(text)])
+    assert asyncio.run(engine.compact(None)).checkpoint is not None
+    hit = engine.recall(query="<017777>")
+    assert "character 142,217 of this line" in hit and "<017777>" in hit
+    page = engine.recall(id="#1", start=143, count=1)
+    assert page.startswith(text[142_000:143_000] + "\n[lines 143 to 143 of 240; go on with start=144; ")
+    pages, start = "", 1
+    while start:
+        body, _, more = engine.recall(id="#1", start=start).rpartition("\n[lines ")
+        pages += (body or more).replace("\n", "")
+        start = int(more.partition("start=")[2].partition(";")[0]) if body else 0
+    assert pages == text
+
+
+def test_a_page_behind_the_end_says_where_it_ends(engine):
+    assert engine.recall(id="#1", start=99) == "[it ends with line 1]"
+    assert engine.recall(id="#1", start=-5) == "Mend the mailer."

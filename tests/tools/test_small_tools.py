@@ -110,7 +110,7 @@ def test_recall_asks_the_log(ws):
 
     ws.ctx.recall = log
     assert ws.call("recall", id="r7", start=-3).text == "found"
-    assert asked == [{"id": "r7", "query": "", "path": "", "start": 0, "count": 200}]
+    assert asked == [{"id": "r7", "query": "", "path": "", "start": 1, "count": 200}]
     assert ws.call("recall").text == "Say what to recall: an id, words (query) or a path."
 
 
