@@ -12,7 +12,8 @@ def fold_line(checkpoint: Checkpoint) -> str:
     hidden = len(checkpoint.hidden)
     parts = [f"folded {before:,} to {after:,} tokens (-{saved} %) by {', '.join(checkpoint.strategies)}"]
     if checkpoint.texts:
-        parts.append(f"{len(checkpoint.texts)} messages shortened")
+        n = len(checkpoint.texts)
+        parts.append(f"{n} message{'s' if n != 1 else ''} shortened")
     if hidden:
         parts.append(f"left out {_ranges(checkpoint)}")
     if checkpoint.notes_status and checkpoint.notes_status != "ok":
@@ -22,7 +23,8 @@ def fold_line(checkpoint: Checkpoint) -> str:
     kept = checkpoint.meta.get("retained")
     if kept:
         reach = f", {kept['by_id']} by recall" if kept["by_id"] else ""
-        parts.append(f"kept {kept['in_view'] + kept['by_id']}/{kept['total']} ({kept['in_view']} in view{reach})")
+        there = kept["in_view"] + kept["by_id"]
+        parts.append(f"kept {there} of {kept['total']} facts that must survive ({kept['in_view']} in view{reach})")
     return "; ".join([*parts, "all of it within reach of recall"])
 
 
