@@ -207,16 +207,19 @@ class Linear:
             self._line(f"  ({approval.judgement.danger or approval.judgement.reason})")
         rule = one_line(approval.judgement.rule, 120)
         session = f", s = yes and not ask again in this session ({rule})" if rule else ""
-        said = await self._ask_line(f"y = yes, once{session}, n = no, or words for the model: ")
-        match (said or "n").strip().lower():
-            case "y" | "yes":
-                return Verdict(True)
-            case "s" | "a" if rule:
-                return Verdict(True, "session")
-            case "n" | "no" | "":
-                return Verdict(False)
-            case _:
-                return Verdict(False, message=(said or "").strip())
+        while True:
+            said = (await self._ask_line(f"y = yes, once{session}, n = no, or words for the model: ") or "n").strip()
+            match said.lower():
+                case "y" | "yes":
+                    return Verdict(True)
+                case "s" | "a" if rule:
+                    return Verdict(True, "session")
+                case "n" | "no" | "":
+                    return Verdict(False)
+                case letter if len(letter) == 1:  # a key of the other chat, and no words for a model
+                    self._line(f"There is no {said} here.")
+                case _:
+                    return Verdict(False, message=said)
 
     async def answer_question(self, question: str, choices: Sequence[str]) -> str:
         """What the model wants to know."""

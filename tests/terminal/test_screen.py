@@ -144,6 +144,8 @@ def test_a_dumb_terminal_gets_lines_and_no_codes(home: Path, work: Path, words) 
         terminal.wait("^>")
         terminal.type("run it\n")
         terminal.wait("y = yes, once")
+        terminal.type("d\n")  # a key of the other chat; no word to the model
+        terminal.wait("There is no d here")
         terminal.type("y\n")
         terminal.wait(r"ok-2")
         terminal.wait(r"All \*done\*\.")
