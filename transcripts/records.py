@@ -189,6 +189,8 @@ class Checkpoint(Record):
     """Shown with other words: sequence number -> stub or cut text."""
     args: Mapping[str, str] = field(default_factory=dict)
     """Shown with other arguments: "seq:call_id" -> text of a JSON object."""
+    without_pictures: tuple[int, ...] = ()
+    """Shown without their pictures: sequence numbers."""
     state: str = ""
     """Written by code: goal, todo, files, last commands, open failures, what is left out."""
     notes: str = ""

@@ -59,6 +59,7 @@ class Draft:
         self.reasons: dict[int, str] = {s.first: why for s in self.steps if (why := patch.hidden(s.first))}
         self.texts: dict[str, str] = dict(active.texts) if active else {}
         self.args: dict[str, str] = dict(active.args) if active else {}
+        self.blind: set[int] = set(active.without_pictures) if active else set()
         self.notes = active.notes if active else ""
         self.notes_upto = active.notes_upto if active else 0
         self.notes_status = ""
@@ -131,6 +132,13 @@ class Draft:
             self.texts[str(entry.seq)] = text
             self._changed[step.first] = step
 
+    def hide_pictures(self, step: Step) -> None:
+        """Shows the messages of a step without their pictures."""
+        found = {e.seq for e in step.entries() if e.kind != "assistant" and e.record.images} - self.blind
+        if found:
+            self.blind |= found
+            self._changed[step.first] = step
+
     def shorten_arguments(self, step: Step, call: ToolCall, arguments: str) -> None:
         """Shows a call with other arguments (the text of a JSON object), where that is shorter."""
         key = f"{step.first}:{call.id}"
@@ -140,12 +148,14 @@ class Draft:
 
     def patch_values(self) -> dict[str, Any]:
         """The patch as values of a checkpoint; words for messages that are left out anyway are dropped."""
-        shown = {str(e.seq) for s in self.visible() for e in s.entries()}
+        seqs = {e.seq for s in self.visible() for e in s.entries()}
+        shown = {str(n) for n in seqs}
         return {
             "upto": self.steps[-1].last if self.steps else 0,
             "hidden": hidden_ranges(self.steps, self.reasons),
             "texts": {k: v for k, v in self.texts.items() if k in shown},
             "args": {k: v for k, v in self.args.items() if k.split(":")[0] in shown},
+            "without_pictures": tuple(sorted(self.blind & seqs)),
             "notes": self.notes,
             "notes_upto": self.notes_upto,
         }
@@ -180,6 +190,9 @@ class _DraftPatch(Patch):
 
     def text(self, entry: Entry) -> str:
         return self.draft.text(entry)
+
+    def pictured(self, entry: Entry) -> bool:
+        return entry.seq not in self.draft.blind
 
     def arguments(self, seq: int, call: ToolCall) -> str:
         return self.draft.args.get(f"{seq}:{call.id}", call.arguments)

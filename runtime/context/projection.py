@@ -31,6 +31,8 @@ _PLAIN = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 NOT_SHOWN = "[What stood here is not shown.]"
 """In the place of the person's words between two answers, or before the first, where they are lost or left out."""
 
+FOLDED_PICTURES = "[{} picture(s) folded away]"
+
 LOST_RESULT = "[The result of this call is not in the log. It may have run: verify before you repeat it.]"
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -51,6 +53,7 @@ class Patch:
         self._spans: list[tuple[int, int, str]] = spans  # type: ignore[assignment]
         self._starts = [s[0] for s in self._spans]
         self._stubs = {k.split(":")[0] for k in (*checkpoint.texts, *checkpoint.args)} if checkpoint else set()
+        self._blind = frozenset(checkpoint.without_pictures if checkpoint else ())
 
     def hidden(self, seq: int) -> str:
         """Why a message is left out; "" where it is shown."""
@@ -67,13 +70,17 @@ class Patch:
         found = self.checkpoint.args.get(f"{seq}:{call.id}") if self.checkpoint else None
         return call.arguments if found is None else found
 
+    def pictured(self, entry: Entry) -> bool:
+        """Whether a message is shown with its pictures."""
+        return entry.seq not in self._blind
+
     def fate(self, entry: Entry) -> str:
         """What became of a message: shown, stub, covered (by the notes) or the reason it is left out for."""
         why = self.hidden(entry.seq)
         c = self.checkpoint
         if why:
             return "covered" if c and c.notes and entry.seq <= c.notes_upto else f"left out: {why}"
-        return "stub" if str(entry.seq) in self._stubs else "shown"
+        return "stub" if str(entry.seq) in self._stubs or entry.seq in self._blind else "shown"
 
 
 def preface(checkpoint: Checkpoint) -> str:
@@ -102,6 +109,8 @@ def wire_step(step: Step, patch: Patch, resolve: Resolve) -> list[Wire]:
 def _user(entry: Entry, patch: Patch, resolve: Resolve) -> Wire:
     record: User = entry.record
     text = _said(patch.text(entry), "(empty message)")
+    if record.images and not patch.pictured(entry):
+        return {"role": "user", "content": f"{text}\n{FOLDED_PICTURES.format(len(record.images))}"}
     pictures = [_picture(i, resolve) for i in record.images]
     if not pictures:
         return {"role": "user", "content": text}
@@ -135,7 +144,8 @@ def _answer(step: Step, patch: Patch, resolve: Resolve) -> list[Wire]:
         entry = step.results.get(call.id)
         content = _said(patch.text(entry), "(no output)") if entry else LOST_RESULT
         out.append({"role": "tool", "tool_call_id": call.id, "content": content})
-        shown = entry.record.images if entry and patch.text(entry) == entry.record.text else ()
+        whole = entry and patch.pictured(entry) and patch.text(entry) == entry.record.text
+        shown = entry.record.images if entry and whole else ()
         pictures += [_picture(i, resolve) for i in shown]
     if pictures:
         out.append({"role": "user", "content": [{"type": "text", "text": "[Images from the calls above]"}, *pictures]})

@@ -42,5 +42,6 @@ def _without(checkpoint: Checkpoint, step: Step, steps: Sequence[Step]) -> Check
         args={k: v for k, v in checkpoint.args.items() if k.split(":")[0] not in seqs},
         cause="unfold",
         strategies=(),
+        without_pictures=tuple(n for n in checkpoint.without_pictures if str(n) not in seqs),
         notes_status="",
     )

@@ -7,11 +7,12 @@ import asyncio
 import pytest
 
 from runtime.context.budget import ContextSettings
+from runtime.context.engine import ContextEngine
 from runtime.context.shape import problems
 from runtime.context.unfold import unfold
 from runtime.model import Answer
 from tests.support.histories import engine_for, put
-from transcripts.records import Assistant, ToolCall, ToolResult, Usage, User
+from transcripts.records import Assistant, Image, ToolCall, ToolResult, Usage, User
 
 
 def worked(engine, steps: int, words: str = "content ") -> None:
@@ -116,3 +117,26 @@ def test_twenty_folds_in_a_row_can_all_be_undone():
     assert engine.undo_fold() is None
     assert set(engine.fates().values()) == {"shown"}
     assert engine.build_model_view().messages[: len(views[0])] == views[0]
+
+
+@pytest.mark.parametrize("by_tool", [False, True])
+def test_pictures_that_are_more_than_a_window_are_put_away_and_come_back(by_tool):
+    engine = engine_for(128_000)
+    pictures = tuple(Image(engine.log.blobs.put(b"%d" % n), "image/png") for n in range(200))
+    if by_tool:
+        call = ToolCall("c", "read", "{}")
+        put(engine, [User("look"), Assistant("", (call,)), ToolResult("c", "read", "200 pictures", images=pictures)])
+    else:
+        put(engine, [User("What is in these?", images=pictures)])
+    asked = engine.history.last_seq
+    outcome = asyncio.run(engine.compact_if_needed(None))
+    assert outcome is not None and outcome.checkpoint is not None, outcome
+    assert engine.estimate() <= 64_000
+    assert engine.fates()[asked] == "stub"
+    assert "data:image" not in str(engine.build_model_view().messages)
+    assert problems(engine.build_model_view().messages) == []
+    again = ContextEngine(engine.log, system="You help.")
+    assert again.build_model_view().messages == engine.build_model_view().messages
+    engine.set_window(1_000_000, "test")
+    unfold(engine, asked)
+    assert str(engine.build_model_view().messages).count("data:image") == 200

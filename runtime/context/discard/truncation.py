@@ -46,13 +46,16 @@ class Truncation:
         agent = [s for s in old if not s.is_person and not draft.is_pinned(s)]
         person = [s for s in old if s.is_person and not draft.is_pinned(s)]
         _cut_middles(draft, agent, _CAPS)
+        _put_pictures_away(draft, agent)
         _leave_out(draft, [s for s in agent if not draft.is_open(s)], self.name)
         # What is dearer than that gives way to the goal alone: a budget may be smaller than anything can be made.
         draft.goal = goal
         _cut_middles(draft, person, _CAPS)
+        _put_pictures_away(draft, person)
         _shed_words(draft, _over_the_share(draft, person))
         _cut_middles(draft, draft.visible(), (*_large_caps(draft), *_FIRM_CAPS))
         _shed_words(draft, [s for s in person if s.first not in draft.reasons])
+        _put_pictures_away(draft, draft.visible())
         _cut_middles(draft, draft.visible(), _HARSH_CAPS)
         rest = [s for s in draft.visible() if not draft.is_open(s) and not _is_last_prompt(draft, s)]
         _leave_out(draft, rest, self.name)
@@ -90,6 +93,13 @@ def _cut_middles(draft: Draft, steps: list[Step], caps: tuple[int, ...]) -> None
             for entry in step.entries():
                 _cut(draft, step, entry, cap)
             _cut_arguments(draft, step, cap)
+
+
+def _put_pictures_away(draft: Draft, steps: list[Step]) -> None:
+    for step in steps:
+        if draft.fits:
+            return
+        draft.hide_pictures(step)
 
 
 def _cut(draft: Draft, step: Step, entry: Entry, cap: int) -> None:
