@@ -10,7 +10,8 @@ def fold_line(checkpoint: Checkpoint) -> str:
     before, after = checkpoint.tokens_before, checkpoint.tokens_after
     saved = round(100 * (before - after) / before) if before else 0
     hidden = len(checkpoint.hidden)
-    parts = [f"folded {before:,} to {after:,} tokens (-{saved} %) by {', '.join(checkpoint.strategies)}"]
+    by = f" by {', '.join(checkpoint.strategies)}" if checkpoint.strategies else ""
+    parts = [f"folded {before:,} to {after:,} tokens (-{saved} %){by}"]
     if checkpoint.texts:
         n = len(checkpoint.texts)
         parts.append(f"{n} message{'s' if n != 1 else ''} shortened")

@@ -24,7 +24,7 @@ async def run(face: Face, words: str) -> None:
 
 
 def complete(face: Face, words: str) -> Sequence[str]:
-    return ["--dry-run", "--undo"]
+    return [w for w in ("--dry-run", "--undo") if w.startswith(words)]
 
 
 def _undo(face: Face) -> None:
@@ -47,7 +47,8 @@ async def _dry_run(face: Face) -> None:
     if len(rows) > MOST_ROWS:
         face.say(f"and {len(rows) - MOST_ROWS} more")
     fold = outcome.checkpoint
+    by = f" by {', '.join(fold.strategies)}" if fold.strategies else ""
     face.say(
-        f"About {fold.tokens_before:,} tokens would become {fold.tokens_after:,} by {', '.join(fold.strategies)}, before "
-        "any notes by the model. Nothing was changed."
+        f"About {fold.tokens_before:,} tokens would become {fold.tokens_after:,}{by}, before any notes by the model. "
+        "Nothing was changed."
     )
