@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from agent.commands.base import Face
+from transcripts.records import Assistant
 
 TAKES = "[code]"
 WHILE_BUSY = True
@@ -17,7 +18,7 @@ _FENCE = re.compile(r"^( {0,3})(`{3,}|~{3,})[^\n]*\n(.*?)^ {0,3}\2[`~]*[ \t]*$",
 
 
 async def run(face: Face, words: str) -> None:
-    text = face.answer
+    text = face.answer or _earlier(face)
     if words == "code":
         text = last_code(text)
     if not text:
@@ -26,6 +27,12 @@ async def run(face: Face, words: str) -> None:
         face.say(f"Copied: {len(text):,} characters.", "ok")
     else:
         face.say("There is no clipboard here (wl-copy, xclip, pbcopy, or a terminal that knows OSC 52).", "error")
+
+
+def _earlier(face: Face) -> str:
+    """The last answer of a session that was resumed: nothing has come in since."""
+    said = (e.record for e in reversed(face.session.engine.history.messages))
+    return next((r.text for r in said if isinstance(r, Assistant) and r.text.strip()), "")
 
 
 def last_code(text: str) -> str:

@@ -111,6 +111,8 @@ def test_clear_and_resume_change_the_session(chat: Chat, home: Path) -> None:
     terminal.wait("› remember me +just now")
     terminal.type("\r")
     terminal.wait("the old answer")
+    terminal.type("/copy\r")
+    terminal.wait("Copied: 14 characters|There is no clipboard here")
     terminal.type("\x04")
     assert terminal.ended() == 0
     assert len(list((home / "sessions").glob("*/*.jsonl"))) == 1  # the one in which nothing was said is gone
