@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import shlex
 import traceback
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -85,7 +86,7 @@ def _one_shot(values: Values, output: Output, progress: Progress) -> Outcome:
     with open_session(values, settings, cwd) as session:
         outcome = asyncio.run(run_prompts(session, prompts, order, output))
         if outcome.code in GOES_ON and session.path:
-            progress.say(f"The session is kept: refold --resume {session.name or session.id}")
+            progress.say(f"The session is kept: refold --resume {shlex.quote(session.name or session.id)}")
         return outcome
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from agent.commands.base import Face
 
 ALIASES = ("rename",)
@@ -14,4 +16,4 @@ async def run(face: Face, words: str) -> None:
     if not name or not name.strip():
         return
     face.session.rename(name.strip())
-    face.say(f"This session is {name.strip()!r}: refold --resume {name.strip()}", "ok")
+    face.say(f"This session is {name.strip()!r}: refold --resume {shlex.quote(name.strip())}", "ok")

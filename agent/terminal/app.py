@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import importlib
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -139,7 +140,7 @@ class _Evening:
         session.close()
         if session.path is not None and len(session.engine.history):
             with contextlib.suppress(OSError):
-                sys.stdout.write(f"Go on with: refold --resume {session.name or session.id}\n")
+                sys.stdout.write(f"Go on with: refold --resume {shlex.quote(session.name or session.id)}\n")
                 sys.stdout.flush()
 
 

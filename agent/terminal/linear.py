@@ -6,6 +6,7 @@ What is typed while it works goes to the model at its next step. Ctrl-C stops, t
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import sys
 import threading
@@ -312,5 +313,5 @@ def chat(
     code = asyncio.run(linear.run(prompt))
     last = linear.session
     if last.path is not None and len(last.engine.history):
-        print(f"Go on with: refold --resume {last.name or last.id}")
+        print(f"Go on with: refold --resume {shlex.quote(last.name or last.id)}")
     return code

@@ -34,8 +34,8 @@ def test_commands_about_the_session(chat: Chat, work: Path, home: Path) -> None:
     terminal.wait("requests.*tokens in.*cost")
     terminal.type("/diff\r")
     terminal.wait(r"1 \+ x = 1")
-    terminal.type("/name nightly\r")
-    terminal.wait("refold --resume nightly")
+    terminal.type("/name every night\r")
+    terminal.wait("refold --resume 'every night'")
     terminal.type("/mode plan\r")
     terminal.wait("plan: reads only")
     terminal.wait("^plan ·")
@@ -71,8 +71,11 @@ def test_compact_folds_and_says_so(chat: Chat) -> None:
     terminal = chat([big, big, big, {"text": "counted"}], "--yolo")
     terminal.type("count\r")
     terminal.wait("^counted")
-    terminal.type("/compact\r")
+    terminal.type("/compact keep the numbers\r")
+    terminal.wait("^› /compact keep the numbers$")
     terminal.wait("◇ ")
+    terminal.type("/compact --undo\r")
+    terminal.wait("^› /compact --undo$")
 
 
 def test_commands_wait_while_it_works(chat: Chat) -> None:
