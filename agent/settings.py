@@ -122,7 +122,8 @@ class _Layer:
 
     @classmethod
     def of_flags(cls, flags: Mapping[str, Any]) -> _Layer:
-        return cls({k: (v, f"--{k.replace('_', '-')}") for k, v in flags.items() if k in NAMES})
+        words = {k: f"--{k.replace('_', '-')}" if k in OWN_FLAGS else f"--set {k}" for k in flags}
+        return cls({k: (v, words[k]) for k, v in flags.items() if k in NAMES})
 
     @classmethod
     def of_environment(cls, env: Mapping[str, str], where: str) -> _Layer:
@@ -243,5 +244,7 @@ _META = {f.name: f.metadata for f in _FIELDS}
 _DEFAULT = {f.name: f.default for f in _FIELDS}
 NAMES = tuple(name for name in _META if name != "home")
 """The fields that can be set anywhere (`home` is REFOLD_HOME's alone, for everything else is looked up below it)."""
+OWN_FLAGS = ("model", "permission_mode", "effort")
+"""Settings with an option of their own; --set gives the others."""
 FLAGS_ONLY = ("system_prompt", "append_system_prompt", "bare", "add_dirs", "allow", "deny")
 """The fields that only the command line sets: rules kept in files are the permissions' own."""

@@ -199,7 +199,8 @@ def test_no_model_names_three_ways(folder: Path) -> None:
     [
         (["-p", "x", "--set", "context_window=tiny"], 52, "context_window must be a number"),
         (["-p", "x", "--set", "nonsense=1"], 2, "--set takes NAME=VALUE"),
-        (["-p", "x", "--permission-mode", "maybe"], 52, "permission_mode must be one of"),
+        (["-p", "x", "--set", "keep_last=lots"], 52, "keep_last must be a number, not 'lots' (--set keep_last)"),
+        (["-p", "x", "--permission-mode", "maybe"], 52, "not 'maybe' (--permission-mode)"),
         (["-p", "x", "--yolo", "--permission-mode", "plan"], 2, "contradict"),
         (["-p", "x", "-C", "no-such-folder"], 2, "there is no folder"),
         (["-p", "x", "--json-schema", "{nonsense"], 2, "--json-schema cannot be used"),
