@@ -65,8 +65,9 @@ def _mend(crew: Crew, error: ModelError) -> str:
 
 async def _make_room(crew: Crew, turn: Turn, error: ModelError) -> AsyncIterator[Event]:
     turn.overflows += 1
-    if error.limit and hasattr(crew.model, "learn_window"):
-        crew.model.learn_window(error.limit)  # type: ignore[attr-defined]
+    limit = crew.engine.named_window(error)
+    if limit and hasattr(crew.model, "learn_window"):
+        crew.model.learn_window(limit)  # type: ignore[attr-defined]
     if turn.overflows > crew.limits.max_overflows:
         raise error
     try:

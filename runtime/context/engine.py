@@ -306,11 +306,15 @@ class ContextEngine:
         if error is not None and error.used:
             self.estimator.observe(self.current().units + self.fixed_units, error.used)
             estimate = max(estimate, error.used)
-        named = error.limit if error is not None else None
-        limit = named or self.meter.window_after_refusal(self.window, estimate, self.floor())
+        limit = self.named_window(error) or self.meter.window_after_refusal(self.window, estimate, self.floor())
         if limit < self.window:
             self.append(Note("window_cap", limit))
         return await self.compact(model, cause="prompt_too_long")
+
+    def named_window(self, error: ModelError | None) -> int:
+        """The window that a refusal names, in tokens; 0 where it names none that can be believed."""
+        limit = error.limit if error is not None else None
+        return limit if limit and self.meter.believes(limit, self.floor()) else 0
 
     async def compact(self, model: Model | None, *, cause: str = "asked", focus: str = "") -> CompactOutcome:
         """Thinks a fold out and commits it with one record; where it is no progress, nothing changes."""

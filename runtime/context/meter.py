@@ -59,6 +59,11 @@ class Meter:
         counted, anchor = self._anchor
         return max(weighed, counted + self.estimator.tokens(max(0.0, units - anchor)))
 
+    def believes(self, limit: int, floor: int) -> bool:
+        """Whether a limit that a refusal names can be the window. One that not even system and tools fit into cannot,
+        where more than it was taken before: then it is a number of something else."""
+        return limit >= floor or limit >= self.proved
+
     def window_after_refusal(self, window: int, refused: int, floor: int) -> int:
         """The window that a refusal without a limit shows, where `refused` tokens were too many of `window`."""
         return min(window, max(int(refused * REFUSED_SHARE), self.proved, floor * LEAST_ROOM))

@@ -10,6 +10,7 @@ from transcripts.blobs import Blobs
 from transcripts.log import Entry
 
 _MOST_HITS, _SNIPPET = 20, 160
+_MOST_DIGITS = 18
 
 PIECE = 1_000
 """Characters from which on a line is paged in pieces, so that the middle of one without end can be had. Not more than
@@ -28,7 +29,7 @@ class Recall:
         Raises ValueError in words for the model where there is no such thing.
         """
         ref = ref.strip().lstrip("#")
-        if not ref.isdecimal():
+        if not ref.isdecimal() or len(ref) > _MOST_DIGITS:
             return page(self._blob(ref), start, count, share)
         text = page(self._message(messages, int(ref)), start, count, share)
         later = _later(messages).get(int(ref))

@@ -68,6 +68,17 @@ def test_refusals_of_a_server_that_never_counted_leave_room_for_a_conversation()
     assert engine.window >= 2 * engine.floor()
 
 
+def test_a_limit_that_not_even_the_tools_fit_into_is_no_window_where_more_was_taken_before(tmp_path):
+    answers = [{"calls": [call("look", at=f"{n}" + "y" * 2_000)]} for n in range(10)]
+    odd = ModelError(ModelErrorKind.PROMPT_TOO_LONG, "at most 30 pictures, error 300", limit=30)
+    rig = Rig([*answers, odd, "Done."], tmp_path)
+    assert rig.run()[-1].reason == "done"
+    assert (rig.engine.window, rig.model.window_source) == (rig.engine.meter.proved, "default")
+    fresh = Rig([ModelError(ModelErrorKind.PROMPT_TOO_LONG, "at most 30", limit=30)], tmp_path)
+    fresh.run()
+    assert fresh.engine.window == 30
+
+
 def test_notes_are_still_asked_for_after_folds_that_the_person_stopped():
     engine = engine_for(4_000)
     put(engine, [User("go"), *(Assistant(f"thought {n} " * 60) for n in range(40))])

@@ -68,6 +68,7 @@ def test_what_is_in_view_is_not_searched(engine):
     [
         ({"id": "#999"}, "There is no message #999."),
         ({"id": "zzz"}, "There is nothing with the id 'zzz'. Ids look like #12."),
+        ({"id": "9" * 50}, f"There is nothing with the id '{'9' * 50}'. Ids look like #12."),
         ({}, "Say what to look for: id, query or path."),
     ],
 )
