@@ -106,7 +106,7 @@ class _Trial:
         """Finds the largest state that fits, then looks what survived."""
         shown = {e.seq for s in self.draft.visible() for e in s.entries()} - {int(n) for n in self.draft.texts}
         sections = state_sections(facts, shown)
-        most = min(STATE_SHARE * self.draft.policy.window, self.draft.preface / 2)
+        most = STATE_SHARE * self.draft.policy.window
         for notes in self._notes():
             self.checkpoint = replace(self.checkpoint, notes=notes)
             if any(self._try(self._state(sections, part * most)) for part in (1.0, 0.5, 0.25, 0.0)):

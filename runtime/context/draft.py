@@ -19,7 +19,7 @@ Summarise = Callable[[str], Awaitable[str]]
 PREFACE_SHARE = 0.10
 """Part of the window held free for the state block (half of it) and the notes."""
 
-PREFACE_OF_GOAL = 0.25
+PREFACE_OF_GOAL = 0.4
 """At most this part of what the goal leaves: with a low threshold the preface must not crowd out the conversation."""
 
 
