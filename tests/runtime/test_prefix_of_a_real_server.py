@@ -26,7 +26,7 @@ from transcripts.records import Assistant, ToolCall
 
 WEIGHTS = find_weights(Path("~/.refold/models").expanduser(), os.environ.get("REFOLD_LOCAL_MODEL", ""))
 WINDOW = 4_096
-STEPS = 16
+STEPS = 26
 LEAST = 0.9
 
 
@@ -74,7 +74,7 @@ async def talk(folder: Path) -> tuple[list[tuple[int, int]], list[tuple[int, int
     work.mkdir()
     for n in range(STEPS):
         (work / f"notes_{n}.txt").write_text(
-            "".join(f"{n}.{i}: house {i} has the number {i * n}.\n" for i in range(25))
+            "".join(f"{n}.{i}: house {i} has the number {i * n}.\n" for i in range(6))
         )
     inner = make_model("local", home=folder, window=WINDOW, extra={"local_model": str(WEIGHTS)})
     model: Model = Prompted(inner, answers())
