@@ -24,8 +24,8 @@ from transcripts.records import Note
 
 @dataclass(frozen=True)
 class Profile:
-    """What a model needs to be told differently. `tools`: names in order, () for all; `prompt`: words about the tools for
-    a model that takes no schemas; `small`: the short system prompt."""
+    """What a model needs to be told differently. `tools`: names in order, () for all; `prompt`: words about the tools
+    for a model that takes no schemas; `small`: the short system prompt."""
 
     tools: tuple[str, ...] = ()
     small: bool = False
@@ -169,7 +169,7 @@ MOST_FLOOR = 0.75
 
 
 def floor_words(engine: ContextEngine) -> str:
-    """What the person should know about how much of the window is taken before the first word; "" where it is little."""
+    """What the person should know about how much of the window is taken at the start; "" where it is little."""
     floor, window = engine.floor(), engine.window
     if window > SMALL_WINDOW and floor <= window // 2:
         return ""
@@ -185,7 +185,7 @@ def floor_refusal(engine: ContextEngine) -> str:
         return ""
     system = engine.estimator.tokens(engine.estimator.units(engine.system))
     return (
-        f"The window of {engine.window:,} tokens ({engine.window_source}) is too small: the instructions take {system:,} "
-        f"tokens and the tools {engine.floor() - system:,}. Set CONTEXT_WINDOW if it is larger, shorten AGENTS.md or use "
-        "--bare, or choose a model with a larger window."
+        f"The window of {engine.window:,} tokens ({engine.window_source}) is too small: the instructions take "
+        f"{system:,} tokens and the tools {engine.floor() - system:,}. Set CONTEXT_WINDOW if it is larger, shorten "
+        "AGENTS.md or use --bare, or choose a model with a larger window."
     )

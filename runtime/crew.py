@@ -30,9 +30,9 @@ async def allow_all(call: ToolCall) -> Permit:
 
 @dataclass(frozen=True)
 class Limits:
-    """Where a turn stops by itself; 0 means no limit. `max_tokens` counts input and output of the turn, `max_cost` is in
-    US dollars. `nudge_at` and `stop_at`: after how many identical calls with identical results the model is told so,
-    and after how many the turn ends."""
+    """Where a turn stops by itself; 0 means no limit. `max_tokens` counts input and output of the turn, `max_cost` is
+    in US dollars. `nudge_at` and `stop_at`: after how many identical calls with identical results the model is told
+    so, and after how many the turn ends."""
 
     max_steps: int = 100
     max_tokens: int = 0

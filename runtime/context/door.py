@@ -22,7 +22,8 @@ def shown(text: str, share: int, blob: str, keep: str = "both") -> str:
     budget -= len(errors)
     head, tail = text[: int(budget * part)], text[len(text) - int(budget * (1 - part)) :]
     left = len(text) - len(head) - len(tail)
-    note = f'[... {left:,} of {len(text):,} characters are kept, not shown: recall(id="{blob}", start=line, count=lines) ...]'
+    way = f'recall(id="{blob}", start=line, count=lines)'
+    note = f"[... {left:,} of {len(text):,} characters are kept, not shown: {way} ...]"
     return "\n".join(part for part in (head, errors, note, tail) if part)
 
 

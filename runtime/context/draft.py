@@ -119,7 +119,8 @@ class Draft:
 
     def text(self, entry: Entry) -> str:
         """The words under which a message would be shown."""
-        return self.texts.get(str(entry.seq), entry.record.text)
+        shown = self.texts.get(str(entry.seq))
+        return entry.record.text if shown is None else shown
 
     def hide(self, step: Step, reason: str) -> None:
         """Leaves a whole step out of the view."""

@@ -270,7 +270,8 @@ class ContextEngine:
         self.meter.reset()
 
     def _set_fixed(self, system: str, specs: Sequence[dict[str, Any]]) -> None:
-        self.system, self.specs = system, tuple(specs)
+        self.system = system
+        self.specs: Sequence[dict[str, Any]] = tuple(specs)
         tools = canonical(list(specs))
         self.fixed = canonical(system) + tools
         self.fixed_units = self.estimator.units(system) + self.estimator.units(tools.decode()) + 8

@@ -21,7 +21,7 @@ class Row:
 
 
 def ledger(engine: ContextEngine, checkpoint: Checkpoint) -> list[Row]:
-    """The rows of every step that the active fold shows otherwise than `checkpoint` does; tokens count the whole step."""
+    """The rows of every step that the active fold shows otherwise than `checkpoint`; tokens count the whole step."""
     now, then = Patch(engine.store.active_checkpoint), Patch(checkpoint)
     rows: list[Row] = []
     for step in engine.projection.segmenter.steps(engine.history.messages):

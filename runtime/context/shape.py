@@ -14,8 +14,8 @@ def problems(messages: Sequence[Mapping[str, Any]], start: int = 0) -> list[str]
     """What is wrong with wire messages from number `start` on, which must not stand between a call and its results.
 
     Calls are answered exactly once, directly after them; ids are there and unique in their message; arguments are a
-    JSON object; nobody says nothing; no two texts of the user's role in a row (pictures after a text are a message of their
-    own, for joining them would change bytes already sent); no lone surrogate.
+    JSON object; nobody says nothing; no two texts of the user's role in a row (pictures after a text are a message of
+    their own, for joining them would change bytes already sent); no lone surrogate.
     """
     out: list[str] = []
     waiting: dict[str, None] = {}

@@ -70,7 +70,10 @@ def test_looking_at_the_context_while_a_call_runs_changes_nothing():
 
 def test_quotations_that_nobody_said_lose_their_marks():
     said = ["Never touch the file\nconfig.yaml, please."]
-    notes = 'The user said "Never touch the file config.yaml".\nThe user said "delete everything at once".\nprint("some text here")'
+    notes = (
+        'The user said "Never touch the file config.yaml".\n'
+        'The user said "delete everything at once".\nprint("some text here")'
+    )
     assert verified(notes, said) == (
         'The user said "Never touch the file config.yaml".\n'
         "The user said delete everything at once (not their words).\n"

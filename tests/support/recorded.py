@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,11 +32,8 @@ class Played:
     ends: list[TurnEnded] = field(default_factory=list)
 
     def shown(self) -> list[str]:
-        """The lines of the view as it stands, a path that the state names together with others on a line of its own."""
-        active = self.session.engine.store.active_checkpoint
-        paths = told_paths(active.state) if active else set[str]()
-        named = [str(Path(p).relative_to(self.work)) for p in paths if Path(p).is_relative_to(self.work)]
-        return [*text_of(self.session.engine.build_model_view().messages).splitlines(), *named]
+        """The lines of the view as it stands."""
+        return shown_lines(self.session, self.work)
 
 
 def play(
@@ -75,6 +74,26 @@ def _note(played: Played, event: object, at_fold: Callable[[Played], None]) -> N
             played.futile.append(event)
         case TurnEnded():
             played.ends.append(event)
+
+
+def shown_lines(session: Session, work: Path) -> list[str]:
+    """The lines of the view as it stands; what it tells in two places or together with others also on a line of its
+    own: paths of the state, commands with their exit codes."""
+    active = session.engine.store.active_checkpoint
+    paths = (Path(p) for p in (told_paths(active.state) if active else ()))
+    named = [str(path.relative_to(work)) for path in paths if path.is_relative_to(work)]
+    messages = session.engine.build_model_view().messages
+    return [*text_of(messages).splitlines(), *named, *runs(messages)]
+
+
+def runs(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Each command of a view with the exit code that its result shows, as one line."""
+    results = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
+    for call in (c for m in messages for c in m.get("tool_calls") or ()):
+        command = json.loads(call["function"]["arguments"]).get("command")
+        if command:
+            code = re.search(r"exit (?:code )?(-?\d+)", results.get(call["id"], ""))
+            yield f"{command} exit {code[1] if code else 0}"
 
 
 def in_view(fact: Fact, lines: list[str]) -> bool:

@@ -49,7 +49,10 @@ class WindowServer:
         size = self.tokens(body)
         if size > self.window:
             self.refused.append(size)
-            limit = f"This model's maximum context length is {self.window} tokens. However, your messages resulted in {size} tokens."
+            limit = (
+                f"This model's maximum context length is {self.window} tokens. "
+                f"However, your messages resulted in {size} tokens."
+            )
             message = (
                 limit
                 if self.say_limit

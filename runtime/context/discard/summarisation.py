@@ -43,8 +43,8 @@ def instruction(draft: Draft, newest: int) -> str:
         "[refold: part of this conversation is about to leave your view. Do not go on with the task and call no tool. "
         "Write notes to yourself, in plain text, at most "
         f"{words} words: what was found out, decided and why, what was tried and failed, what is unfinished and the "
-        "exact next step; names, paths, numbers and error messages exactly as they were. Facts only, no praise, no plan "
-        f"that was not agreed. Do not speak in the person's name.{update}{focus}]"
+        "exact next step; names, paths, numbers and error messages exactly as they were. Facts only, no praise, no "
+        f"plan that was not agreed. Do not speak in the person's name.{update}{focus}]"
     )
 
 
