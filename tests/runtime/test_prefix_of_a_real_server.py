@@ -73,9 +73,7 @@ async def talk(folder: Path) -> tuple[list[tuple[int, int]], list[tuple[int, int
     work = folder / "work"
     work.mkdir()
     for n in range(STEPS):
-        (work / f"notes_{n}.txt").write_text(
-            "".join(f"{n}.{i}: house {i} has the number {i * n}.\n" for i in range(6))
-        )
+        (work / f"notes_{n}.txt").write_text("".join(f"{n}.{i}: house {i} has the number {i * n}.\n" for i in range(6)))
     inner = make_model("local", home=folder, window=WINDOW, extra={"local_model": str(WEIGHTS)})
     model: Model = Prompted(inner, answers())
     settings = Settings.load(
