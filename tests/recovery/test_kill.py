@@ -28,7 +28,7 @@ from tests.support.strict import refusals
 from transcripts.log import TranscriptLog
 from transcripts.records import ToolResult
 
-KILLS = int(os.environ.get("KILLS", "12"))
+KILLS = int(os.environ.get("KILLS", "20"))
 CHILD = Path(__file__).resolve().parents[1] / "support" / "killed.py"
 MOMENTS = (
     "Open",
