@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from runtime.answers import partial_answer
+from runtime.context.unread import fold_unread
 from runtime.crew import Crew, Turn
 from runtime.events import Compacted, CompactFailed, Compacting, Event, Notice, Retrying
 from runtime.folding import fold_line
@@ -80,7 +81,11 @@ async def _make_room(crew: Crew, turn: Turn, error: ModelError) -> AsyncIterator
 
 
 async def prune(crew: Crew) -> AsyncIterator[Event]:
-    """Before a turn: lets old results go early where that is free or soon pays for itself."""
+    """Before a turn: leaves out a past too large to be read, and lets old results go early where that is free or soon
+    pays for itself."""
+    unread = fold_unread(crew.engine)
+    if unread is not None:
+        yield Compacted(unread, fold_line(unread))
     outcome = await crew.engine.prune_when_cheap()
     if outcome is not None and outcome.checkpoint is not None:
         yield Compacted(outcome.checkpoint, fold_line(outcome.checkpoint))

@@ -353,9 +353,7 @@ def _shaped(name: str, value: Any, shape: Any) -> Any:
         return tuple(_call(call) for call in value)
     if name == "images":
         return tuple(Image(**{k: str(v) for k, v in image.items() if k in _IMAGE_FIELDS}) for image in value)
-    if name == "strategies":
-        return tuple(value)
-    return value
+    return tuple(value) if shape is list else value
 
 
 def _call(data: Mapping[str, Any]) -> ToolCall:

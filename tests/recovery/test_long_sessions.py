@@ -19,9 +19,10 @@ from pathlib import Path
 
 from agent.models.scripted import Scripted
 from agent.session import Session
-from runtime.events import TurnEnded
+from runtime.events import Compacted, Event, TurnEnded
 from tests.support.lived import call, settings
 from tests.support.long_log import long_log
+from tests.support.strict import refusals
 from transcripts.log import TranscriptLog
 from transcripts.records import Assistant, ToolResult, User
 
@@ -105,6 +106,34 @@ def test_a_step_costs_the_same_in_a_long_session(tmp_path: Path) -> None:
     short, long = min(run(""), run("")), min(run("aaaa0001"), run("aaaa0001"))
     print(f"step: {short * 1000:.1f} ms in a new session, {long * 1000:.1f} ms behind {RECORDS:,} records")
     assert long < max(2 * short, short + 0.004)
+
+
+def test_a_past_too_large_to_be_read_is_left_out_unread(tmp_path: Path) -> None:
+    """No fold was ever made in it: the next turn begins with one by size alone, and nothing is out of reach."""
+    records, size = (RECORDS, SIZE) if SIZE > 50_000_000 else (10_000, 25_000_000)
+    long_log(tmp_path / "home", tmp_path, records, size, folds=False)
+    model = Scripted(["Done."], window=32_000)
+    with Session.start(settings(tmp_path / "home"), cwd=tmp_path, model=model, resume="aaaa0001") as session:
+
+        async def turn() -> list[Event]:
+            return [e async for e in session.send("What was the last step?")]
+
+        started = time.process_time()
+        events = asyncio.run(turn())
+        spent = time.process_time() - started
+        folds = [e.checkpoint for e in events if isinstance(e, Compacted)]
+        assert isinstance(events[-1], TurnEnded) and events[-1].reason == "done", events[-1]
+        assert (folds[0].cause, len(folds), spent < 1.5) == ("a past too large to be read", 2, True)
+        assert refusals(model.views[-1].messages) == []
+        assert model.views[-1].estimate < 32_000
+        fates = session.engine.fates()
+        assert sorted(fates) == [e.seq for e in session.engine.history.messages]
+        early = next(e for e in session.engine.history.messages if e.kind == "tool_result")
+        assert fates[early.seq] == "left out: sliding_window"
+        assert session.engine.recall(id=f"#{early.seq}").startswith("1\n")
+        assert "never touch pay.py" in str(model.views[-1].messages[0]["content"])
+        assert session.engine.undo_fold() is not None and session.engine.undo_fold() is not None
+        assert set(session.engine.fates().values()) == {"shown"}
 
 
 def test_decoded_records_do_not_pile_up(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ FOLD = 100
 """Steps between folds."""
 
 
-def long_log(home: Path, cwd: Path, records: int, size: int) -> Path:
-    """The log of about that many records and bytes; its id is aaaa0001."""
+def long_log(home: Path, cwd: Path, records: int, size: int, folds: bool = True) -> Path:
+    """The log of about that many records and bytes; its id is aaaa0001. Without `folds` none of it was ever folded."""
     path = project_folder(home, cwd) / "20260101-000000-aaaa0001.jsonl"
     path.parent.mkdir(parents=True)
     words = "a line of output that a command printed, with a path src/shop/cart.py:12 and a number\n"
@@ -67,7 +67,7 @@ def long_log(home: Path, cwd: Path, records: int, size: int) -> Path:
                         "state", {"name": "", "model": "scripted:x", "messages": seq, "usage": totals, "cwd": str(cwd)}
                     )
                 )
-            if n % FOLD == 0:
+            if folds and n % FOLD == 0:
                 put(_fold(n // FOLD, steps[:-10]))
     return path
 
