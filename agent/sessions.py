@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import re
 import shutil
@@ -133,7 +134,7 @@ def write_all(path: Path, lines: Iterable[bytes], blobs: Blobs) -> None:
 
 def remove_files(path: Path) -> None:
     """Removes a session's file and all that lies beside it under its name. Raises OSError."""
-    for beside in path.parent.glob(f"{path.stem}.*"):
+    for beside in path.parent.glob(f"{glob.escape(path.stem)}.*"):
         if beside != path:
             shutil.rmtree(beside) if beside.is_dir() else beside.unlink()
     path.unlink(missing_ok=True)
