@@ -49,7 +49,7 @@ class Ray:
             import ray  # pyright: ignore[reportMissingImports]
         except ImportError:
             raise Stop(Exit.USAGE, "--on ray needs the extra `ray`: pip install 'refold[ray]'") from None
-        self._ray = ray
+        self._ray: Any = ray
         self._address = None if address == "ray" else address
 
     def results(self, jobs: Sequence[Job], side_by_side: int) -> Iterator[Result]:
