@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from transcripts.records import Record
@@ -91,8 +91,3 @@ class Held:
 def newest_note(entries: Iterable[Entry], key: str) -> Any:
     """The value of the newest note of that key; None where there is none. Give the entries newest first."""
     return next((e.record.value for e in entries if e.key == key), None)
-
-
-def iter_messages(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """The entries that the model can be shown."""
-    return (e for e in entries if e.kind in ("user", "assistant", "tool_result"))

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from transcripts.blobs import Blobs, LogWriteError, sync_folder, write_durably
-from transcripts.entries import Entry, Held, iter_messages, newest_note
+from transcripts.entries import Entry, Held, newest_note
 from transcripts.lines import LineError, VersionError, decode, encode, strip
 from transcripts.records import (
     Assistant,
@@ -42,7 +42,7 @@ try:
 except ImportError:  # Windows has no flock; two processes on one session are then not told apart
     fcntl = None
 
-__all__ = ["Entry", "LogHeld", "LogWriteError", "TranscriptLog", "VersionError", "iter_messages", "newest_note", "now"]
+__all__ = ["Entry", "LogHeld", "LogWriteError", "TranscriptLog", "VersionError", "newest_note", "now"]
 
 _DURABLE = (SessionStart, User, ToolResult, Checkpoint, Unfold, Rewind, TurnEnd, Gap)
 _BINARY = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)

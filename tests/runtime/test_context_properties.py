@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from runtime.context.engine import ContextEngine
 from runtime.context.projection import ProjectionBuilder, canonical
 from runtime.context.shape import problems
 from tests.support.histories import History, engine_for, put
@@ -15,6 +16,16 @@ ROUNDS = int(os.environ.get("TEST_ROUNDS", "40"))
 """Random histories a property is tried on; set it to 10000 for the long run. One seed, one history."""
 
 SEEDS = range(ROUNDS)
+
+
+def folded(seed: int) -> tuple[History, ContextEngine]:
+    """A history put into an engine step by step, folded whenever it was over the trigger."""
+    drawn = History(seed)
+    engine = engine_for(drawn.window)
+    for records in drawn.steps:
+        put(engine, records)
+        asyncio.run(engine.compact_if_needed(None))
+    return drawn, engine
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -55,12 +66,7 @@ def test_the_view_only_grows_at_its_end_until_a_checkpoint(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_view_can_be_rebuilt_from_its_records(seed):
-    drawn = History(seed)
-    window, steps = drawn.window, drawn.steps
-    engine = engine_for(window)
-    for records in steps:
-        put(engine, records)
-        asyncio.run(engine.compact_if_needed(None))
+    _, engine = folded(seed)
     again = ProjectionBuilder(engine.estimator, lambda image: "").project(
         engine.history.messages, engine.store.active_checkpoint
     )
@@ -70,12 +76,7 @@ def test_a_view_can_be_rebuilt_from_its_records(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_everything_left_out_is_within_reach(seed):
-    drawn = History(seed)
-    window, steps = drawn.window, drawn.steps
-    engine = engine_for(window)
-    for records in steps:
-        put(engine, records)
-        asyncio.run(engine.compact_if_needed(None))
+    drawn, engine = folded(seed)
     gone = [seq for seq, fate in engine.fates().items() if fate != "shown"]
     for seq in drawn.random.sample(gone, min(3, len(gone))):
         assert engine.recall(id=f"#{seq}") is not None
