@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.folders import git_root
+
 PROMPTS = Path(__file__).parent / "prompts"
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """The file of project instructions; the second name only where the first is missing in the same folder."""
@@ -77,11 +79,6 @@ def facts(root: Path, cwd: Path, branch: str = "", small: bool = False) -> str:
 
 def _git_word(root: Path) -> str:
     return "A git repository" if (root / ".git").exists() else "No git repository"
-
-
-def git_root(start: Path) -> Path | None:
-    """The nearest folder at or above `start` with a .git in it."""
-    return next((p for p in (start, *start.parents) if (p / ".git").exists()), None)
 
 
 def git_branch(root: Path) -> str:

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from agent.identity import git_root
+from agent.folders import git_root
 from agent.safety import snapshots_folder
 from agent.undo import NOTE as SNAPSHOT
 from agent.undo import SnapshotError

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from agent.identity import git_branch, git_root, make_identity
+from agent.folders import git_root
+from agent.identity import git_branch, make_identity
 from agent.models.base import ModelOptions
 from agent.permissions import RuleError
 from agent.safety import Safety
