@@ -7,6 +7,7 @@ import hashlib
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ from transcripts.log import Entry
 
 OWN_KEYS = ("OPENAI_API_KEY", "REFOLD_API_KEY")
 """The names of our own keys in the environment."""
+
+CONFINEMENT = "confinement"
+"""Where in ctx.state stands how the present call is confined. It is kept with the tools of one agent, for sub-agents
+run beside each other and share everything else here."""
 
 
 def snapshots_folder(home: Path, root: Path) -> Path:
@@ -43,7 +48,6 @@ class Safety:
         self.sandbox.rules = self.permissions
         self.env = child_env(os.environ, OWN_KEYS, [settings.api_key])
         self._folders = settings.add_dirs
-        self._confinement = "off"
         self._timeline: Timeline | None = None
         self._past: list[tuple[int, object]] = []
 
@@ -82,14 +86,15 @@ class Safety:
 
     def install(self, ctx: ToolContext) -> None:
         """Makes the tools of a session run under these guards."""
-        ctx.wrap, ctx.wrap_online = self.wrap, self.wrap_online
+        ctx.wrap, ctx.wrap_online = partial(self.wrap, ctx), self.wrap_online
         ctx.env = self.env
         ctx.veiled = lambda path: self.permissions.judge_path_read(path).decision != "allow"
 
-    def wrap(self, argv: list[str], cwd: Path) -> list[str]:
-        """Confines a command as its call was judged. Raises ToolFailure where that is not possible."""
+    def wrap(self, ctx: ToolContext, argv: list[str], cwd: Path) -> list[str]:
+        """Confines a command as the call of these tools was judged that runs now. Raises ToolFailure where that is not
+        possible."""
         try:
-            return self.sandbox.wrap(argv, cwd, self._confinement)
+            return self.sandbox.wrap(argv, cwd, ctx.state.get(CONFINEMENT, "off"))
         except SandboxError as error:
             raise ToolFailure(f"Not run: {error}.") from None
 
@@ -111,7 +116,7 @@ class Safety:
     ) -> dict[str, Any] | None:
         """Prepares an allowed call: its confinement, and for one with effects a snapshot; gives the note for the log
         by which that is found again. Where no snapshot can be made, a notice says so and the call goes on."""
-        self._confinement = judgement.sandbox or "off"
+        ctx.state[CONFINEMENT] = judgement.sandbox or "off"
         if tool.effect == "read" or not judgement.effects or judgement.sandbox == "read-only":
             return None
         try:

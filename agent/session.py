@@ -11,28 +11,26 @@ import contextlib
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agent import logbook, workshop
 from agent.logbook import SessionError
 from agent.models import make_model
-from agent.permissions import Approval, Approver, Judgement, Permissions, Verdict
-from agent.review import apply, contents_of
+from agent.permissions import Approver, Permissions
+from agent.permitting import Permitting
 from agent.settings import Settings
 from runtime.context.compact import CompactOutcome
 from runtime.context.ledger import Row, ledger
 from runtime.context.redact import told
 from runtime.context.report import ContextReport, report_on
-from runtime.crew import Crew, Limits, Permit, total
+from runtime.crew import Crew, Limits, total
 from runtime.events import AnswerRecorded, Compacted, CompactFailed, Compacting, Event, Notice, ToolFinished, TurnEnded
 from runtime.folding import fold_line
 from runtime.loop import run_turn
 from runtime.model import Model, ModelErrorKind
-from tools.base import Tool, check_arguments
 from transcripts.log import LogWriteError, TranscriptLog
-from transcripts.records import Image, Note, ToolCall, Usage, User
+from transcripts.records import Image, Note, Usage, User
 
 Ask = Callable[[str, Sequence[str]], Awaitable[str]]
 
@@ -72,6 +70,9 @@ class Session:
         ctx = self.toolbox.ctx
         ctx.recall, ctx.share = self.engine.recall, self.engine.policy.share
         self.safety.install(ctx)
+        self.permitting = Permitting(
+            self.toolbox, self.safety, self.permissions.judge, lambda: self.approve, self.engine.append
+        )
         logbook.restore_tools(ctx, self.engine.history.messages, self._kept)
 
     @classmethod
@@ -131,7 +132,7 @@ class Session:
         if refusal := workshop.floor_refusal(self.engine):
             yield TurnEnded("error", message=refusal, kind=ModelErrorKind.CONFIG)
             return
-        crew = Crew(self.engine, self.model, self.toolbox, self._permit, self._steered, self.limits)
+        crew = Crew(self.engine, self.model, self.toolbox, self.permitting.permit, self._steered, self.limits)
         turn = run_turn(crew, User(text, source, tuple(images)))
         self._interrupting = False
         try:
@@ -194,45 +195,6 @@ class Session:
         known = logbook.state(self.usage, self.name, self.spec, self._mode, self.toolbox.ctx, len(self.engine.history))
         with contextlib.suppress(LogWriteError):
             self.engine.append(Note("state", known))
-
-    async def _permit(self, call: ToolCall) -> Permit:
-        """Whether a call may run: by mode and rules, else by asking the person."""
-        self.toolbox.instead = None
-        tool, ctx = self.toolbox.tools[call.name], self.toolbox.ctx
-        problem, args = check_arguments(tool.schema, call.args)
-        if problem:
-            return Permit(True)
-        judgement = self.permissions.judge(tool, args, ctx)
-        if judgement.decision == "deny":
-            return Permit(False, f"[Denied: {judgement.reason}]")
-        if judgement.decision == "ask":
-            permit = await self._put_question(call, tool, args, judgement)
-            if not permit.allow:
-                return permit
-        note = await self.safety.before(judgement, tool, args, ctx, self.toolbox.title(call.name, args))
-        if note:
-            self.safety.took(note, self.engine.append(Note("snapshot", note)).seq)
-        return Permit(True)
-
-    async def _put_question(self, call: ToolCall, tool: Tool, args: dict[str, Any], judgement: Judgement) -> Permit:
-        if self.approve is None:
-            way = f". The rule that would allow it: {judgement.rule}" if judgement.rule else ""
-            return Permit(False, f"[Not allowed, and nobody is here to ask: {judgement.reason}{way}]")
-        ctx = self.toolbox.ctx
-        preview = tool.preview(ctx, args) if tool.preview else str(args.get("command", ""))
-        contents = contents_of(tool, ctx, args)
-        title = self.toolbox.title(call.name, args)
-        asked = Approval(call, title, tool.effect, preview, judgement, contents, ctx)
-        verdict: Verdict = await self.approve(asked)
-        if not verdict.allow:
-            said = f" They said: {verdict.message}" if verdict.message else ""
-            return Permit(False, f"[The person did not allow this call.{said}]")
-        if verdict.review is not None:
-            self.toolbox.instead = partial(apply, verdict.review, ctx)
-        if verdict.scope != "once" and judgement.rule:
-            for rule in judgement.rule.splitlines():
-                self.permissions.remember(rule, verdict.scope)
-        return Permit(True)
 
     # -- beside the turns -------------------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ class Judgement:
 class Approval:
     """The question put to the person: what will happen (`preview`: a unified diff or the whole command). `contents`:
     what each file holds before and after, for a change that can be reviewed hunk by hunk, with the `ctx` it is made in;
-    empty for any other."""
+    empty for any other. `by`: whose call it is ("sub-agent: find the callers"); "" for the session's own."""
 
     call: ToolCall
     title: str
@@ -52,6 +52,7 @@ class Approval:
     judgement: Judgement
     contents: Contents = field(default_factory=dict)
     ctx: ToolContext | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True)

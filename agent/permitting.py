@@ -1,0 +1,74 @@
+"""Whether the calls of one agent may run: by mode and rules, else by asking the person. A session has one of these,
+and each of its sub-agents has one over the same guards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from agent.permissions import Approval, Approver, Judgement, Verdict
+from agent.review import apply, contents_of
+from agent.safety import Safety
+from runtime.crew import Permit
+from tools.base import Tool, Toolbox, ToolContext, check_arguments
+from transcripts.log import Entry
+from transcripts.records import Note, ToolCall
+
+Judge = Callable[[Tool, Mapping[str, Any], ToolContext], Judgement]
+
+
+@dataclass
+class Permitting:
+    """Answers for the calls of one toolbox. `judge` says what may happen to a call, `approver` gives who is asked
+    (None: nobody is there), `note` writes a snapshot down in the session's log. `by` tells the person whose call it
+    is; "" for the session's own."""
+
+    toolbox: Toolbox
+    safety: Safety
+    judge: Judge
+    approver: Callable[[], Approver | None]
+    note: Callable[[Note], Entry]
+    by: str = ""
+
+    async def permit(self, call: ToolCall) -> Permit:
+        """Whether a call may run. One that may is prepared: its confinement, its snapshot."""
+        self.toolbox.instead = None
+        tool, ctx = self.toolbox.tools[call.name], self.toolbox.ctx
+        problem, args = check_arguments(tool.schema, call.args)
+        if problem:
+            return Permit(True)
+        judgement = self.judge(tool, args, ctx)
+        if judgement.decision == "deny":
+            return Permit(False, f"[Denied: {judgement.reason}]")
+        if judgement.decision == "ask":
+            permit = await self._put_question(call, tool, args, judgement)
+            if not permit.allow:
+                return permit
+        title = self.toolbox.title(call.name, args)
+        note = await self.safety.before(judgement, tool, args, ctx, f"{self.by}: {title}" if self.by else title)
+        if note:
+            self.safety.took(note, self.note(Note("snapshot", note)).seq)
+        return Permit(True)
+
+    async def _put_question(self, call: ToolCall, tool: Tool, args: dict[str, Any], judgement: Judgement) -> Permit:
+        approve = self.approver()
+        if approve is None:
+            way = f". The rule that would allow it: {judgement.rule}" if judgement.rule else ""
+            return Permit(False, f"[Not allowed, and nobody is here to ask: {judgement.reason}{way}]")
+        ctx = self.toolbox.ctx
+        preview = tool.preview(ctx, args) if tool.preview else str(args.get("command", ""))
+        contents = contents_of(tool, ctx, args)
+        title = self.toolbox.title(call.name, args)
+        asked = Approval(call, title, tool.effect, preview, judgement, contents, ctx, self.by)
+        verdict: Verdict = await approve(asked)
+        if not verdict.allow:
+            said = f" They said: {verdict.message}" if verdict.message else ""
+            return Permit(False, f"[The person did not allow this call.{said}]")
+        if verdict.review is not None:
+            self.toolbox.instead = partial(apply, verdict.review, ctx)
+        if verdict.scope != "once" and judgement.rule:
+            for rule in judgement.rule.splitlines():
+                self.safety.permissions.remember(rule, verdict.scope)
+        return Permit(True)
