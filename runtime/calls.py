@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 from runtime.context.fates import bytes_hash, file_hash
 from runtime.context.redact import MARK
@@ -13,6 +14,7 @@ from runtime.crew import Crew, Turn
 from runtime.events import Event, ToolFinished, ToolProgress, ToolStarted
 from tools.base import Picture, ToolFailure, ToolOutput, check_arguments
 from transcripts import records
+from transcripts.log import LogWriteError
 from transcripts.records import Image, ToolCall, ToolResult
 
 _STUCK = "the same call gave the same result {count} times in a row"
@@ -24,6 +26,12 @@ _MARKED = (
     "[Not run: {mark} stands where a key was that you are not shown. Writing it would put the mark into the file in "
     "the place of the key. Change only what stands around it.]"
 )
+
+
+PART = "interrupted"
+"""Where in ctx.state a tool that is stopped leaves a ToolOutput with what there is of its result."""
+
+_CUT = "[Stopped while it ran; above is what it had printed. Look at what it did before you repeat it.]"
 
 
 async def run_calls(crew: Crew, turn: Turn, calls: Sequence[ToolCall]) -> AsyncIterator[Event]:
@@ -48,7 +56,9 @@ async def refuse_calls(crew: Crew, calls: Sequence[ToolCall], why: str) -> Async
 def effect_of(crew: Crew, call: ToolCall) -> str:
     """read, write or execute; a tool that does not exist reads."""
     found = crew.toolbox.tools.get(call.name)
-    return found.effect if found else "read"
+    if found is None:
+        return "read"
+    return found.effect_of(call.args) if found.effect_of else found.effect
 
 
 async def _one(crew: Crew, turn: Turn, call: ToolCall) -> AsyncIterator[Event]:
@@ -57,20 +67,26 @@ async def _one(crew: Crew, turn: Turn, call: ToolCall) -> AsyncIterator[Event]:
         yield _finish(crew, call, refusal)
         return
     yield _start(crew, call)
-    said: asyncio.Queue[str] = asyncio.Queue()
-    crew.toolbox.ctx.progress = said.put_nowait
-    task = asyncio.ensure_future(crew.toolbox.run(call.name, call.args))
+    said: asyncio.Queue[Event] = asyncio.Queue()
+    crew.toolbox.ctx.progress = lambda text: said.put_nowait(ToolProgress(call, text))
+    crew.toolbox.ctx.tell = said.put_nowait
+    crew.toolbox.ctx.state.pop(PART, None)
+    task = asyncio.ensure_future(crew.toolbox.run(call.name, call.args, call.id))
     try:
-        async for text in _while_running(task, said):
-            yield ToolProgress(call, text)
+        async for event in _while_running(task, said):
+            yield event
         output = await task
+    except asyncio.CancelledError:
+        await _stopped(task)
+        _keep_part(crew, call)
+        raise
     finally:
         await _stopped(task)
     yield _finish(crew, call, _result(crew, turn, call, output), output.keep)
 
 
-async def _while_running(task: asyncio.Future[ToolOutput], said: asyncio.Queue[str]) -> AsyncIterator[str]:
-    """What a running call shows, as it comes, until it is done."""
+async def _while_running(task: asyncio.Future[Any], said: asyncio.Queue[Event]) -> AsyncIterator[Event]:
+    """What running calls show, as it comes, until they are done."""
     while not task.done():
         waiting = asyncio.ensure_future(said.get())
         try:
@@ -83,25 +99,42 @@ async def _while_running(task: asyncio.Future[ToolOutput], said: asyncio.Queue[s
         yield said.get_nowait()
 
 
-async def _stopped(task: asyncio.Future[ToolOutput]) -> None:
+async def _stopped(task: asyncio.Future[Any]) -> None:
     """A call whose turn was stopped is stopped too, and waited for: it may have to end its processes."""
     if not task.done():
         task.cancel()
         await asyncio.wait((task,))
 
 
+def _keep_part(crew: Crew, call: ToolCall) -> None:
+    """Records what a stopped call leaves behind, where its tool says so; else its fate is told with the next turn."""
+    part = crew.toolbox.ctx.state.pop(PART, None)
+    if isinstance(part, ToolOutput):
+        result = ToolResult(call.id, call.name, f"{part.text.rstrip()}\n{_CUT}", "interrupted", meta=part.meta)
+        with contextlib.suppress(LogWriteError):
+            crew.engine.append_result(result, part.keep)
+
+
 async def _side_by_side(crew: Crew, turn: Turn, calls: list[ToolCall]) -> AsyncIterator[Event]:
     """Reading calls at once; results are kept in the order of the calls, and one failure does not lose the others."""
     refusals = [await _refusal(crew, turn, call) for call in calls]
     runs = [
-        _nothing() if refused else crew.toolbox.run(call.name, call.args)
+        _nothing() if refused else crew.toolbox.run(call.name, call.args, call.id)
         for call, refused in zip(calls, refusals, strict=True)
     ]
     for call, refused in zip(calls, refusals, strict=True):
         if refused is None:
             yield _start(crew, call)
+    said: asyncio.Queue[Event] = asyncio.Queue()
     crew.toolbox.ctx.progress = lambda text: None
-    outputs = await asyncio.gather(*runs, return_exceptions=True)
+    crew.toolbox.ctx.tell = said.put_nowait
+    running = asyncio.gather(*runs, return_exceptions=True)
+    try:
+        async for event in _while_running(running, said):
+            yield event
+        outputs = await running
+    finally:
+        await _stopped(running)
     finished: list[Event] = []
     with crew.engine.log.together():
         for call, refused, output in zip(calls, refusals, outputs, strict=True):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from agent.terminal.clean import one_line, plain
 from agent.terminal.fragments import Fragments, row
 from agent.terminal.numbers import count, seconds
+
+if TYPE_CHECKING:  # the prompt is there before the log's vocabulary is imported
+    from transcripts.records import ToolCall
 
 _WHEEL = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _WHEEL_ASCII = "|/-\\"
@@ -17,11 +21,12 @@ _SHOWN = 3
 
 @dataclass
 class Running:
-    """A call that has begun."""
+    """Something that has begun: a call of the model's, or (`call` None) a command of the person's."""
 
     title: str
     since: float
     output: str = ""
+    call: ToolCall | None = None
 
 
 @dataclass

@@ -84,7 +84,9 @@ def command(result: ToolResult) -> Group:
 
 def _tells(result: ToolResult) -> bool:
     """Whether the output itself is worth a few lines: a command's, or what went wrong."""
-    return result.status in ("error", "unknown") or "exit_code" in result.meta or "command" in result.meta
+    return (
+        result.status in ("error", "unknown", "interrupted") or "exit_code" in result.meta or "command" in result.meta
+    )
 
 
 def output(lines: list[str]) -> list[Text]:

@@ -14,7 +14,8 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from agent.commands.base import Choice, find, load_commands
+from agent.commands._own import commands_for
+from agent.commands.base import Choice, find
 from agent.permissions import Approval, Verdict
 from agent.session import Session
 from agent.settings import Settings
@@ -32,6 +33,7 @@ from runtime.events import (
     Steered,
     TextDelta,
     ToolFinished,
+    ToolStarted,
     TurnEnded,
 )
 from transcripts.records import User
@@ -55,6 +57,8 @@ class Linear:
         self._fresh = True
         self._left = False
         self._stopped_at = 0.0
+        self._shelling = False
+        self._running: dict[str, str] = {}
         self._working: asyncio.Task[Any] | None = None
         self._adopt(session)
 
@@ -100,7 +104,9 @@ class Linear:
             self._lines.put_nowait(line)
 
     def _interrupt(self) -> None:
-        if self._working is not None:
+        if self._working is not None and self._shelling:
+            self._working.cancel()
+        elif self._working is not None:
             self._session.interrupt()
             if self._question is not None and not self._question.done():
                 self._question.set_result(None)
@@ -124,7 +130,7 @@ class Linear:
         if line.startswith("!") and line.strip("! "):
             await self._shell(line)
         elif line.startswith("/") and "/" not in name:
-            command = find(load_commands(), name)
+            command = find(commands_for(self._session), name)
             if command is None:
                 self.say(f"There is no command /{name}. /help lists them.", "warn")
             else:
@@ -134,8 +140,12 @@ class Linear:
 
     async def _shell(self, line: str) -> None:
         ctx = self._session.toolbox.ctx
-        ran = await shell.run(line.lstrip("!").strip(), ctx.cwd, ctx.env, lambda text: self._write(plain(text)))
-        self.say(f"exit {ran.code}")
+        self._shelling = True
+        try:
+            ran = await shell.run(line.lstrip("!").strip(), ctx.cwd, ctx.env, lambda text: self._write(plain(text)))
+        finally:
+            self._shelling = False
+        self.say("stopped" if ran.stopped else f"exit {ran.code}")
         if not line.startswith("!!"):
             self._session.engine.append(User(ran.message(), "shell"))
 
@@ -165,7 +175,10 @@ class Linear:
             case AnswerRecorded(message):
                 self._answer = message.text or self._answer
                 self._write("" if self._fresh else "\n")
+            case ToolStarted(call):
+                self._running[call.id] = self._title(call)
             case ToolFinished(call, result):
+                self._running.pop(call.id, None)
                 said = facts(result)
                 self._line(f"* {one_line(self._title(call), 160)}{f' ({said})' if said else ''}")
                 lines = str(result.meta.get("diff") or "").split("\n") if result.meta.get("diff") else lines_of(result)
@@ -182,6 +195,9 @@ class Linear:
             case Notice(text, _):
                 self._line(text)
             case TurnEnded():
+                for title in self._running.values():
+                    self._line(f"* {one_line(title, 160)} (stopped)")
+                self._running.clear()
                 self._line(words) if (words := end_line(event)[1]) else None
             case _:
                 pass
@@ -281,7 +297,7 @@ class Linear:
         async for event in events:
             self._show(event)
 
-    async def send(self, text: str) -> None:
+    async def send(self, text: str, shown: str = "") -> None:
         await self.follow(self._session.send(text))
 
     async def open(self, *, resume: str = "", fork: bool = False, name: str = "") -> None:

@@ -50,7 +50,7 @@ class Pager:
         width = self._screen.width
         if not self._lines or width != self._width:
             self._width = width
-            text = plain(self._texts[self._index][1]).expandtabs(4)
+            text = plain(self._texts[self._index][1]).expandtabs(4).rstrip("\n")
             self._lines = [part for line in text.split("\n") for part in _folded(line, width)]
         return self._lines
 

@@ -39,6 +39,7 @@ class Questions:
                     return verdict
                 continue
             if answer is None:
+                self._talk.view.not_run(approval.title)
                 self._talk.stop()
                 await asyncio.sleep(0)  # where the stop takes hold: nothing more of the turn runs
                 return permission.NO

@@ -17,12 +17,13 @@ TOLD = 16_000
 
 @dataclass(frozen=True)
 class Ran:
-    """A command that has ended."""
+    """A command that has ended, or (`stopped`) was ended by the person."""
 
     command: str
     output: str
     code: int
     seconds: float
+    stopped: bool = False
 
     def message(self) -> str:
         """What the model is told."""
@@ -30,11 +31,13 @@ class Ran:
         if len(text) > TOLD:
             half = TOLD // 2
             text = f"{text[:half]}\n[... {len(text) - TOLD:,} characters left out ...]\n{text[-half:]}"
-        return f"I ran this command myself:\n$ {self.command}\n{text.rstrip()}\n[exit code {self.code}]"
+        end = f"I stopped it after {self.seconds:.1f} s" if self.stopped else f"exit code {self.code}"
+        return f"I ran this command myself:\n$ {self.command}\n{text.rstrip()}\n[{end}]"
 
 
 async def run(command: str, cwd: Path, env: Mapping[str, str], progress: Callable[[str], None]) -> Ran:
-    """Runs a command in the person's shell, in a process group of its own, with no input. Cancelling ends the group."""
+    """Runs a command in the person's shell, in a process group of its own, with no input. Cancelling ends
+    the group; what it had said by then is returned all the same, and the task goes on."""
     began = time.monotonic()
     process = await asyncio.create_subprocess_exec(
         os.environ.get("SHELL") or "/bin/sh", "-c", command,
@@ -43,6 +46,7 @@ async def run(command: str, cwd: Path, env: Mapping[str, str], progress: Callabl
     )  # fmt: skip
     assert process.stdout is not None
     pieces: list[str] = []
+    stopped = False
     try:
         while data := await process.stdout.read(65536):
             pieces.append(data.decode("utf-8", "replace"))
@@ -50,9 +54,10 @@ async def run(command: str, cwd: Path, env: Mapping[str, str], progress: Callabl
         code = await process.wait()
     except asyncio.CancelledError:
         _end(process.pid)
-        await process.wait()
-        raise
-    return Ran(command, "".join(pieces), code, time.monotonic() - began)
+        code, stopped = await process.wait(), True
+        if task := asyncio.current_task():
+            task.uncancel()
+    return Ran(command, "".join(pieces), code, time.monotonic() - began, stopped)
 
 
 def _end(group: int) -> None:

@@ -137,11 +137,12 @@ class Talk:
             rows.append([("class:dim", f"  {up} takes it back")])
         return rows
 
-    async def turns(self, line: str) -> None:
-        """One turn, then those that were queued meanwhile."""
+    async def turns(self, line: str, shown: str = "") -> None:
+        """One turn, then those that were queued meanwhile. `shown` stands for the first line on the screen."""
         next_line: str | None = line
         while next_line is not None:
-            ended = await self._turn(next_line)
+            ended = await self._turn(next_line, shown)
+            shown = ""
             done = ended is not None and ended.reason == "done"
             next_line = self._queued.pop(0) if done and self._queued else None
         self._give_back()
@@ -155,9 +156,9 @@ class Talk:
         if lines:
             self.deck.editor.put("\n".join(lines))
 
-    async def _turn(self, line: str) -> TurnEnded | None:
+    async def _turn(self, line: str, shown: str = "") -> TurnEnded | None:
         editor, screen = self.deck.editor, self.deck.screen
-        screen.print(blocks.user(line, screen.theme))
+        screen.print(blocks.user(shown or line, screen.theme))
         images = self._images(line)
         began = time.monotonic()
         self._in_turn = True
@@ -198,7 +199,7 @@ class Talk:
         command = line.lstrip("!").strip()
         with self._live():
             ran = await shell.run(command, ctx.cwd, ctx.env, self.view.follow_command(command))
-        self.view.show_command(ran.command, ran.output, ran.code, ran.seconds)
+        self.view.show_command(ran)
         if not line.startswith("!!"):
             self.session.engine.append(User(ran.message(), "shell"))
 

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rich.text import Text
+
 from agent.evidence import Evidence
 from agent.terminal import blocks
 from agent.terminal.activity import Activity, Running
@@ -15,6 +17,7 @@ from agent.terminal.fragments import Rows
 from agent.terminal.numbers import seconds
 from agent.terminal.region import Live
 from agent.terminal.screen import WIDEST, Screen
+from agent.terminal.shell import Ran
 from agent.terminal.stream import Block, MarkdownStream, tail_of
 from agent.terminal.words import call_title, end_line, retry_line
 from runtime.events import (
@@ -91,6 +94,7 @@ class View:
         """A turn is over, however it ended; nothing live is left of it."""
         self._finish_text()
         self._finish_thought()
+        self._cut_short()
         self._activity.end()
         self._screen.refresh()
 
@@ -230,7 +234,7 @@ class View:
         match event:
             case ToolStarted(call, _, title):
                 self._titles[call.id] = one_line(title or self.title(call), 160)
-                running[call.id] = Running(self._titles[call.id], time.monotonic())
+                running[call.id] = Running(self._titles[call.id], time.monotonic(), call=call)
                 self._activity.phase("running")
             case ToolProgress(call, text):
                 if call.id in running:
@@ -240,6 +244,22 @@ class View:
                 title = self._titles.pop(call.id, "") or one_line(self.title(call), 160)
                 self.outputs.append(Output(title, str(result.meta.get("diff") or "") or result.text))
                 self._screen.print(blocks.tool(title, call, result, self._screen.theme), short=True)
+
+    def _cut_short(self) -> None:
+        """Prints the calls that were stopped while they ran, with what they had said by then."""
+        now = time.monotonic()
+        for run in [r for r in self._activity.running.values() if r.call is not None]:
+            assert run.call is not None
+            meta = {"seconds": round(now - run.since, 3)}
+            self.outputs.append(Output(run.title, run.output))
+            result = ToolResult(run.call.id, run.call.name, run.output, "interrupted", meta=meta)
+            self._screen.print(blocks.tool(run.title, run.call, result, self._screen.theme), short=True)
+        self._activity.running.clear()
+
+    def not_run(self, title: str) -> None:
+        """Prints the heading of a call that was asked about and given up with its turn."""
+        head = blocks.heading(one_line(title, 160), "not_run", self._screen.theme)
+        self._screen.print(Text.assemble(head, ("  not run", "warn")), short=True)
 
     def follow_command(self, command: str) -> Callable[[str], None]:
         """The live lines follow a command of the person's; returns what takes its output."""
@@ -251,12 +271,12 @@ class View:
 
         return take
 
-    def show_command(self, command: str, output: str, code: int, took: float) -> None:
+    def show_command(self, ran: Ran) -> None:
         """Prints a command of the person's that has ended."""
-        result = ToolResult(
-            "", "bash", output, "ok" if not code else "error", meta={"exit_code": code, "seconds": took}
-        )
-        self.outputs.append(Output(command, output))
+        status = "interrupted" if ran.stopped else "error" if ran.code else "ok"
+        meta = {"seconds": ran.seconds} if ran.stopped else {"exit_code": ran.code, "seconds": ran.seconds}
+        result = ToolResult("", "bash", ran.output, status, meta=meta)
+        self.outputs.append(Output(ran.command, ran.output))
         self._screen.print(blocks.command(result))
 
     def title(self, call: ToolCall) -> str:
@@ -269,6 +289,7 @@ class View:
     def _ended(self, event: TurnEnded) -> None:
         self._finish_thought()
         self._finish_text()
+        self._cut_short()
         if line := self.evidence.line():
             self.note(line, "ok" if self.evidence.holds() else "warn")
         role, words = end_line(event)

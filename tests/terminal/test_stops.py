@@ -1,0 +1,67 @@
+"""What is left of something that was stopped: the person sees it, and the model is told the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.support.screen import Terminal
+from tests.terminal.conftest import Chat, environment, logged
+
+TALKS = {"calls": [{"name": "bash", "arguments": {"command": "echo begun; sleep 30"}}]}
+
+
+def test_a_stopped_command_shows_what_it_had_said_and_tells_the_model(chat: Chat, home: Path) -> None:
+    terminal = chat([TALKS, {"text": "I look first."}], "--yolo")
+    terminal.type("go\r")
+    terminal.wait("^  begun")
+    terminal.type("\x1b")
+    terminal.wait(r"^● \$ echo begun; sleep 30  stopped, \d")
+    terminal.wait("^  begun")
+    terminal.type("\x0f")
+    terminal.wait("1/1")
+    assert re.search("^begun", terminal.text(), re.M)
+    terminal.type("q")
+    terminal.wait("^yolo")
+    terminal.type("go on\r")
+    terminal.wait("I look first")
+    (result,) = logged(home, "tool_result")
+    assert (result["status"], result["text"].split("\n")[0]) == ("interrupted", "begun")
+    assert "Stopped while it ran" in result["text"]
+
+
+def test_a_call_that_was_asked_about_and_given_up_is_named(chat: Chat) -> None:
+    terminal = chat([{"calls": [{"name": "bash", "arguments": {"command": "touch x"}}]}])
+    terminal.type("go\r")
+    terminal.wait("Run this command")
+    terminal.type("\x1b")
+    terminal.wait(r"^● \$ touch x  not run")
+
+
+def test_a_command_of_the_persons_that_is_stopped_keeps_its_output(chat: Chat, home: Path) -> None:
+    terminal = chat()
+    terminal.type("!echo half; sleep 30\r")
+    terminal.wait("^  half")
+    terminal.type("\x1b")
+    terminal.wait(r"^  stopped, \d")
+    terminal.wait("^  half")
+    terminal.type("\x04")
+    assert terminal.ended() == 0
+    (told,) = logged(home, "user")
+    assert re.fullmatch(
+        r"I ran this command myself:\n\$ echo half; sleep 30\nhalf\n\[I stopped it after [\d.]+ s\]", told["text"]
+    )
+
+
+def test_plain_lines_stop_too(home: Path, work: Path, words) -> None:
+    env = environment(home, TERM="dumb")
+    with Terminal(words([TALKS], "--yolo"), env=env, cwd=work) as terminal:
+        terminal.wait("^>")
+        terminal.type("!echo half; sleep 30\n")
+        terminal.wait("half$")
+        terminal.type("\x03")
+        terminal.wait("^stopped")
+        terminal.type("go\n")
+        terminal.settle(0.6)
+        terminal.type("\x03")
+        terminal.wait(r"^\* \$ echo begun; sleep 30 \(stopped\)")
