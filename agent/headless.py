@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.checks import Problem, answer_problem, run_check, schema_words
+from agent.commands._own import expanded
 from agent.exits import Exit, Stop
 from agent.guard import Guard, Limits
 from agent.outcome import Outcome, error_words, of_error, of_turn
@@ -105,10 +106,11 @@ class _Run:
             self.guard.idle = False
 
     async def answered(self, text: str) -> Outcome:
-        """The outcome of one prompt, reported."""
+        """The outcome of one prompt, reported. One that begins with the name of a command of the person's is what that
+        says."""
         self.guard.denied.clear()
         try:
-            outcome = await self.prompt(text)
+            outcome = await self.prompt(await self._expanded(text))
         except asyncio.CancelledError:
             if self.guard.stopped is None:
                 raise
@@ -116,6 +118,13 @@ class _Run:
         if not self.lost:
             await self.output.result(outcome, self.guard)
         return _kept(self.order, outcome)
+
+    async def _expanded(self, text: str) -> str:
+        told = len(self.session.notices)
+        text = expanded(self.session, text)
+        for notice in self.session.notices[told:]:
+            await self.output.event(Notice(notice, "warning"))
+        return text
 
     async def prompt(self, text: str) -> Outcome:
         """One prompt with all that the order asks of its answer: check and schema, sent back until they hold.
@@ -177,7 +186,8 @@ class _Run:
         limits, used = self.order.limits, self.guard.usage
         now = self.session.limits
         if limits.turns is not None:
-            now = replace(now, max_steps=max(1, limits.turns - self.guard.requests))
+            left = max(1, limits.turns - self.guard.requests)
+            now = replace(now, max_steps=left, max_requests=left)
         if limits.tokens is not None:
             now = replace(now, max_tokens=max(1, limits.tokens - (used.input or 0) - (used.output or 0)))
         if limits.usd is not None:

@@ -39,12 +39,13 @@ class Identity:
 
 def make_identity(
     *, root: Path, cwd: Path, home: Path, branch: str = "", small: bool = False, bare: bool = False,
-    own: str = "", append: str = "",
+    own: str = "", append: str = "", skills: str = "",
 ) -> Identity:  # fmt: skip
     """The identity of a session in `cwd` inside the workspace `root`. `home` is refold's own folder.
 
-    `own` replaces the words about who the agent is, `append` comes last; `small` is the few words for a small model;
-    `bare` leaves the AGENTS.md files out. A file that cannot be read is a notice, never an error.
+    `own` replaces the words about who the agent is, `skills` names the skills, `append` comes last; `small` is the few
+    words for a small model; `bare` leaves the AGENTS.md files out. A file that cannot be read is a notice, never an
+    error.
     """
     reader = _Reader(SMALL_CAP if small else FILE_CAP)
     paths = [] if bare else instruction_files(root, cwd, home)
@@ -56,7 +57,7 @@ def make_identity(
         parts.append(_INSTRUCTIONS + "\n\n".join(texts))
     if below:
         parts.append("Read these before you work beside them: " + ", ".join(below))
-    parts += [append] if append else []
+    parts += [part for part in (skills, append) if part]
     return Identity("\n\n".join(parts) + "\n", tuple(reader.files), tuple(reader.notices))
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agent.extend.skills import person_folders
 from agent.permissions import Judgement, Permissions, Rule, RuleError, parse_rule, rules_of_table
 from agent.sandbox import NONE, Sandbox, SandboxError, child_env
 from agent.settings import Settings
@@ -43,8 +44,9 @@ class Safety:
         mode = settings.permission_mode or ("auto" if self.sandbox.kind != NONE else "ask")
         rules = self._rules(settings)
         self.permissions = Permissions(
-            mode, root=root, home=settings.home, sandbox=self.sandbox, extra=rules, folders=settings.add_dirs
-        )
+            mode, root=root, home=settings.home, sandbox=self.sandbox, extra=rules, folders=settings.add_dirs,
+            readable=() if settings.bare else person_folders(settings.home),
+        )  # fmt: skip
         self.sandbox.rules = self.permissions
         self.env = child_env(os.environ, OWN_KEYS, [settings.api_key])
         self._folders = settings.add_dirs

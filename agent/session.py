@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import logbook, workshop
+from agent.extend.extensions import Extensions
 from agent.logbook import SessionError
 from agent.models import make_model
 from agent.permissions import Approver, Permissions
@@ -49,6 +50,7 @@ class Session:
         self.notices: list[str] = []
         self.safety = workshop.make_safety(settings, self.root, self.notices)
         self.permissions: Permissions = self.safety.permissions
+        self.extensions = Extensions(settings.home, self.safety.trust, self.notices, bare=settings.bare)
         self.name, self.spec = "", model.name
         self.limits = Limits(max_steps=settings.max_steps)
         self.usage = Usage()
@@ -64,7 +66,9 @@ class Session:
     def _make_parts(self) -> None:
         profile = workshop.profile_of(self.model)
         self.toolbox = workshop.make_toolbox(self.settings, profile, self.root, self.cwd)
-        self.engine = workshop.make_engine(self.settings, profile, self.log, self.toolbox, self.notices)
+        self.engine = workshop.make_engine(
+            self.settings, profile, self.log, self.toolbox, self.notices, self.extensions
+        )
         self.limits = workshop.limits_for(profile, self.limits)
         self.engine.set_window(self.model.window, self.model.window_source)
         ctx = self.toolbox.ctx
@@ -114,8 +118,7 @@ class Session:
         if known.mode and self.settings.source("permission_mode") == "default":
             self.permissions.set_mode(known.mode)
         self.safety.replay(self.log.entries)
-        if floor := workshop.floor_words(self.engine):
-            self.notices.append(floor)
+        self.notices += filter(None, (workshop.floor_words(self.engine), self.extensions.untrusted_words()))
         self.engine.append(Note("opened", {"pid": os.getpid(), "name": self.name, "model": self.model.name}))
         if self.name != known.name:
             self.engine.append(Note("name", name))

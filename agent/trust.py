@@ -7,10 +7,11 @@ person's home, never in the folder. A folder's .env is not on it: refold never r
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,6 @@ _FILES = (
     (".refold/config.toml", "configuration"),
     (".refold/permissions.toml", "rules"),
     (".refold/hooks.json", "hooks"),
-    (".refold/hooks.toml", "hooks"),
     (".refold/mcp.json", "MCP servers"),
     (".mcp.json", "MCP servers"),
     (".claude/settings.json", "hooks"),
@@ -30,6 +30,7 @@ _FOLDERS = (
     (".refold/commands", "command"),
     (".refold/agents", "agent"),
     (".agents/skills", "skill"),
+    (".claude/hooks", "hooks"),
     (".claude/skills", "skill"),
     (".claude/commands", "command"),
     (".claude/agents", "agent"),
@@ -95,6 +96,17 @@ class Trust:
             return None
         return data if self._pinned().get(relative) == hashlib.sha256(data).hexdigest() else None
 
+    def read_all(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """Of files of the folder, named relative to it, those that count, each with the bytes that were trusted."""
+        pinned = self._pinned()
+        found: dict[str, bytes] = {}
+        for path in (p for p in paths if p in pinned):
+            with contextlib.suppress(OSError):
+                data = Path(self.root, path).read_bytes()
+                if hashlib.sha256(data).hexdigest() == pinned[path]:
+                    found[path] = data
+        return found
+
     def grant(self, files: tuple[Brought, ...] | None = None) -> None:
         """Trusts files as they were shown (all that the folder brings, where none are named). Raises OSError."""
         pinned = {b.path: b.sha for b in (brought(self.root) if files is None else files)}
@@ -128,6 +140,11 @@ class Trust:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(data, file, indent=1)
         os.replace(temporary, self._file)
+
+
+def brings(root: str | Path) -> bool:
+    """Whether a folder has any of the places that could bring something along; a few looks, nothing is read."""
+    return any(os.path.exists(os.path.join(root, path)) for path, _ in (*_FILES, *_FOLDERS))
 
 
 def brought(root: str) -> Iterator[Brought]:

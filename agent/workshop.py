@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+from agent.extend.extensions import Extensions
 from agent.folders import git_root
 from agent.identity import git_branch, make_identity
 from agent.models.base import ModelOptions
@@ -72,13 +73,15 @@ def make_toolbox(settings: Settings, profile: Profile, root: Path, cwd: Path) ->
 
 
 def make_engine(
-    settings: Settings, profile: Profile, log: TranscriptLog, toolbox: Toolbox, notices: list[str]
-) -> ContextEngine:
+    settings: Settings, profile: Profile, log: TranscriptLog, toolbox: Toolbox, notices: list[str],
+    extensions: Extensions,
+) -> ContextEngine:  # fmt: skip
     """The engine over a log. A resumed session keeps the system prompt it began with, byte for byte."""
     specs = toolbox.specs()
     identity = make_identity(
         root=toolbox.ctx.root, cwd=toolbox.ctx.cwd, home=settings.home, branch=branch_of(toolbox.ctx.root),
         small=profile.small, bare=settings.bare, own=settings.system_prompt, append=settings.append_system_prompt,
+        skills="" if profile.small else extensions.skill_words(),
     )  # fmt: skip
     system = identity.prompt
     kept = kept_system(log, profile.small)

@@ -80,8 +80,8 @@ class Face(Protocol):
         """Shows events while they come."""
         ...
 
-    async def send(self, text: str) -> None:
-        """Says something to the model, as if it had been typed."""
+    async def send(self, text: str, shown: str = "") -> None:
+        """Says something to the model, as if it had been typed; `shown` stands for it on the screen."""
         ...
 
     async def open(self, *, resume: str = "", fork: bool = False, name: str = "") -> None:
@@ -120,6 +120,8 @@ class Command:
     takes: str = ""
     complete: Callable[[Face, str], Sequence[str]] | None = None
     while_busy: bool = False
+    own: str = ""
+    """The file it comes from, where it is no command of refold's."""
 
     @property
     def summary(self) -> str:

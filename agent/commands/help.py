@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.commands.base import Face, find, load_commands
+from agent.commands._own import commands_for
+from agent.commands.base import Face, find
 
 ALIASES = ("?",)
 TAKES = "[command]"
@@ -32,7 +33,7 @@ KEYS = (
 
 
 async def run(face: Face, words: str) -> None:
-    commands = load_commands()
+    commands = commands_for(face.session)
     if words:
         command = find(commands, words.lstrip("/"))
         if command is None:
@@ -42,8 +43,11 @@ async def run(face: Face, words: str) -> None:
         face.markdown(f"**/{command.name}** {command.takes}\n\n{command.help}{also}".replace("[", "\\["))
         return
     face.table(KEYS, title="Keys")
-    face.table([(f"/{c.name} {c.takes}".strip(), c.summary) for c in commands.values()], title="Commands")
+    for title, own in (("Commands", False), ("Commands of your own, and of this folder", True)):
+        rows = [(f"/{c.name} {c.takes}".strip(), c.summary) for c in commands.values() if bool(c.own) is own]
+        if rows:
+            face.table(rows, title=title)
 
 
 def complete(face: Face, words: str) -> Sequence[str]:
-    return [name for name in load_commands() if name.startswith(words)]
+    return [name for name in commands_for(face.session) if name.startswith(words)]

@@ -41,8 +41,9 @@ class Permissions:
     """Judges every call of one session.
 
     `root` is the workspace, `folders` more of it elsewhere, `temporary` the folders for temporary files (unset: the
-    system's), `home` the folder that keeps the rules. `extra` are rules of the session (from flags, or of a trusted
-    project). Raises RuleError where the kept rules cannot be read, ValueError for an unknown mode.
+    system's), `readable` folders elsewhere that may be read, `home` the folder that keeps the rules. `extra` are rules
+    of the session (from flags, or of a trusted project). Raises RuleError where the kept rules cannot be read,
+    ValueError for an unknown mode.
     """
 
     def __init__(
@@ -55,12 +56,14 @@ class Permissions:
         extra: Sequence[Rule] = (),
         folders: Sequence[Path] = (),
         temporary: Sequence[Path] | None = None,
+        readable: Sequence[Path] = (),
     ) -> None:
         self.mode: Mode = _mode(mode)
         self.root = places.real(root)
         self.home = places.real(home)
         self.folders: tuple[str, ...] = (self.root, *map(places.real, folders))
         self.temporary = places.temporary_folders() if temporary is None else tuple(map(places.real, temporary))
+        self.readable = tuple(map(places.real, readable))
         self.rules: RuleBook = RuleBook(home, root, extra)
         self._sandbox = sandbox or _NoSandbox()
 
@@ -145,7 +148,7 @@ class Permissions:
                 "ask", f"{_short(path, self.root)} may hold secrets", f"read({_short(path, self.root)})", path
             )
         free = self.mode in ("auto", "yolo") or any(
-            places.within(resolved, f) for f in (*self.folders, *self.temporary)
+            places.within(resolved, f) for f in (*self.folders, *self.temporary, *self.readable)
         )
         if free or places.commonly_readable(resolved):
             return Judgement("allow", "reading there needs no permission")

@@ -127,8 +127,10 @@ def hidden_paths(place: Place, rules: ReadRules | None = None) -> list[str]:
 
 
 def _own(place: Place) -> list[str]:
-    """Refold's own folder; where the workspace or the program itself lies in it, all that lies beside these."""
+    """Refold's own folder; where the workspace, the program itself or the person's skills lie in it, all that lies
+    beside these."""
     kept = [place.root, *map(places.real, (sys.prefix, sys.base_prefix, __file__))]
+    kept += [folder for folder in (os.path.join(place.home, "skills"),) if os.path.isdir(folder)]
     if not any(places.within(path, place.home) for path in kept):
         return [place.home]
     return [e.path for e in os.scandir(place.home) if not any(places.within(path, e.path) for path in kept)]

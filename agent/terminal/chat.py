@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent.commands.base import Command, find, load_commands
+from agent.commands._own import commands_for
+from agent.commands.base import Command, find
 from agent.identity import git_branch
 from agent.permissions import MODES
 from agent.session import Session
@@ -88,7 +89,7 @@ class Chat:
     # -- sessions ---------------------------------------------------------------------------------------------------
 
     def _adopt(self, session: Session) -> None:
-        self.talk.session, self._told = session, 1 << 30
+        self.talk.session, self._told, self._commands = session, 1 << 30, {}
         session.approve = self._questions.approve
         self.talk.view.begin_session(session.engine.estimate(), session.model.window)
         self.deck.suggest.files = FileIndex(session.cwd, self.deck.suggest.offer, self.deck.screen.refresh).ask
@@ -167,7 +168,8 @@ class Chat:
             self._hint(f"/{name} has to wait until this is over; Esc stops it.")
         else:
             self.deck.editor.take()
-            self.deck.screen.print(blocks.user(line, self.deck.screen.theme))
+            if not command.own:  # what it sends is shown under its name
+                self.deck.screen.print(blocks.user(line, self.deck.screen.theme))
             run = self.talk.beside if self.busy else self.talk.start
             run(command.run(self.face, words.strip()))
 
@@ -180,9 +182,10 @@ class Chat:
 
     @property
     def commands(self) -> dict[str, Command]:
-        """All commands; they are read when first needed."""
+        """All commands of the session; they are read when first needed."""
         if not self._commands:
-            self._commands = load_commands()
+            self._commands = commands_for(self.talk.session)
+            self._show_notices()
         return self._commands
 
     def _matching(self, name: str) -> Sequence[tuple[str, str, bool]]:

@@ -64,8 +64,8 @@ class ChatFace(Printing):
     async def follow(self, events: AsyncIterator[Event]) -> None:
         await self._talk.follow(events)
 
-    async def send(self, text: str) -> None:
-        await self._talk.turns(text)
+    async def send(self, text: str, shown: str = "") -> None:
+        await self._talk.turns(text, shown)
 
     async def open(self, *, resume: str = "", fork: bool = False, name: str = "") -> None:
         old = self._talk.session

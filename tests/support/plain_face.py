@@ -39,5 +39,8 @@ class PlainFace:
     async def page(self, title: str, text: str) -> None:
         self.lines.append(text)
 
+    async def send(self, text: str, shown: str = "") -> None:
+        await self.follow(self.session.send(text))
+
     async def follow(self, events: AsyncIterator[Event]) -> None:
         self.events += [event async for event in events]

@@ -1,0 +1,54 @@
+"""All extensions of one session. Nothing is read before it is asked for, nothing of a folder before it is trusted."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+
+from agent.extend.prompts import Prompt, load_prompts
+from agent.extend.skills import Skill, load_skills, person_folders, skill_words
+from agent.trust import Brought, Trust, brings
+
+
+class Extensions:
+    """What the person and a trusted folder add. `bare` knows none. What cannot be used becomes a line in `notices`."""
+
+    def __init__(self, home: Path, trust: Trust, notices: list[str], *, bare: bool = False) -> None:
+        self._home, self._trust, self._bare = home, trust, bare
+        self.notices = notices
+
+    @cached_property
+    def prompts(self) -> dict[str, Prompt]:
+        """The slash commands that are files, by name."""
+        return {} if self._bare else load_prompts(self._home, self._trust, self.notices)
+
+    @cached_property
+    def skills(self) -> dict[str, Skill]:
+        """The skills, by name."""
+        return {} if self._bare else load_skills(self._home, self._trust, self.notices)
+
+    def skill_words(self) -> str:
+        """The part of the system prompt that names the skills."""
+        return skill_words(self.skills.values())
+
+    def untrusted_words(self) -> str:
+        """One line about what the folder brings along and is not trusted; "" where there is nothing of the kind."""
+        if self._bare or not brings(self._trust.root):
+            return ""
+        state = self._trust.state()
+        new = [b for b in state.new if not self._is_own(b)]
+        changed = [b for b in state.changed if not self._is_own(b)]
+        if not new and not changed:
+            return ""
+        kinds = ", ".join(dict.fromkeys(b.what for b in (*new, *changed)))
+        count = len(new) + len(changed)
+        files = "1 file" if count == 1 else f"{count} files"
+        since = f", {len(changed)} of them changed since you did" if changed else ""
+        return f"This folder brings along {files} ({kinds}) that do nothing until you trust them{since}: /trust."
+
+    def _is_own(self, file: Brought) -> bool:
+        """Whether a file of the workspace is one of the person's: where they work in their home, some are both."""
+        path = os.path.realpath(os.path.join(self._trust.root, file.path))
+        own = (self._home, *person_folders(self._home))
+        return any(path.startswith(os.path.realpath(folder) + "/") for folder in own)
