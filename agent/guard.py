@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from agent.exits import Exit
 from runtime.crew import total
-from runtime.events import AnswerRecorded, Event, RequestSent, TextDelta, ToolFinished
+from runtime.events import AnswerRecorded, Event, RequestSent, TaskEvent, TextDelta, ToolFinished
 from transcripts.records import ToolCall, Usage
 
 GRACE = 10.0
@@ -85,6 +85,18 @@ class Guard:
                 self.usages.append(event.usage)
                 self.answer = event.message.text or self.answer
             case ToolFinished() if event.result.status == "denied":
+                self.denied.append(event.call)
+            case TaskEvent():
+                self._see_task(event.reads, event.event)
+
+    def _see_task(self, reads: bool, event: Event) -> None:
+        """What a sub-agent costs counts. So does what it was denied, but for one that may only read: it is meant to be
+        denied the rest."""
+        match event:
+            case AnswerRecorded():
+                self.requests += 1
+                self.usages.append(event.usage)
+            case ToolFinished() if event.result.status == "denied" and not reads:
                 self.denied.append(event.call)
 
     def over(self) -> tuple[Exit, str, str] | None:

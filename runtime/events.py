@@ -100,6 +100,18 @@ class ToolFinished:
 
 
 @dataclass(frozen=True)
+class TaskEvent:
+    """Something happened in a sub-agent: `call` is the call that it works for, `task` the id of its own log. `reads`: it
+    may only read; `doing`: what it does now and what it has cost, in one line for the person."""
+
+    call: ToolCall
+    task: str
+    event: Event
+    reads: bool = False
+    doing: str = ""
+
+
+@dataclass(frozen=True)
 class Compacting:
     """A fold begins: why, at which estimate, against which trigger (tokens)."""
 
@@ -158,5 +170,6 @@ class TurnEnded:
 
 Event = (
     TurnStarted | Steered | RequestSent | TextDelta | ReasoningDelta | ToolCallDelta | Waiting | AnswerRecorded
-    | ToolStarted | ToolProgress | ToolFinished | Compacting | Compacted | CompactFailed | Retrying | Notice | TurnEnded
+    | ToolStarted | ToolProgress | ToolFinished | TaskEvent | Compacting | Compacted | CompactFailed | Retrying | Notice
+    | TurnEnded
 )  # fmt: skip

@@ -30,7 +30,7 @@ from transcripts.records import TurnEnd, User
 async def run_turn(crew: Crew, prompt: User) -> AsyncGenerator[Event, None]:
     """One turn: from the person's message to an answer without calls. The last event is TurnEnded, unless the task is
     cancelled: then what came is kept, marked, and CancelledError goes on. Bugs raise."""
-    turn = Turn()
+    turn = Turn(spent=crew.spent)
     try:
         crew.engine.close_open_calls()
         entry = crew.engine.append(prompt)

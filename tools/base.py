@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import os
 import pkgutil
 import types
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from tools._arguments import check_arguments
 from tools._paths import existing_twin
 
 Effect = Literal["read", "write", "execute"]
@@ -72,10 +73,14 @@ class ToolContext:
     """The environment of child processes, our own keys already removed."""
     progress: Callable[[str], None] = lambda text: None
     """Shows new output of the running call to the person; never blocks, may be called from any task."""
+    tell: Callable[[Any], None] = lambda event: None
+    """Passes an event of a sub-agent on to whoever follows the turn; never blocks."""
     recall: Callable[..., str] | None = None
     """Reads the session's own log: (id, query, path, start, count) -> text. Set by the session."""
     ask: Callable[[str, Sequence[str]], Awaitable[str]] | None = None
     """Asks the person a question with choices; None where nobody is there."""
+    task: Callable[[str, str, str, str], Awaitable[ToolOutput]] | None = None
+    """Lets a sub-agent work: (id of the call, description, prompt, kind) -> its result. None where there are none."""
     wrap: Callable[[list[str], Path], list[str]] | None = None
     """Puts a command line into the sandbox: (argv, cwd) -> argv. None runs it bare."""
     wrap_online: Callable[[list[str], Path], list[str]] | None = None
@@ -106,7 +111,8 @@ class ToolContext:
 class Tool:
     """A function the model can call. `title(args)` is its one-line heading; `writes(ctx, args)` names the files a call
     will write (absolute), for hashes, undo and permission; `preview(ctx, args)` is the diff shown before approval;
-    `after(ctx, args)` the bytes each of those files will have (None: no file), so that a crash can be judged later."""
+    `after(ctx, args)` the bytes each of those files will have (None: no file), so that a crash can be judged later;
+    `effect_of(args)` the effect of one call, where not all have the same."""
 
     name: str
     description: str
@@ -118,6 +124,7 @@ class Tool:
     preview: Callable[[ToolContext, Mapping[str, Any]], str] | None = None
     required: frozenset[str] = frozenset()
     after: Callable[[ToolContext, Mapping[str, Any]], Mapping[Path, bytes | None]] | None = None
+    effect_of: Callable[[Mapping[str, Any]], Effect] | None = None
 
     def spec(self) -> dict[str, Any]:
         """The tool as a chat-completions `tools` entry."""
@@ -134,6 +141,7 @@ def tool(
     writes: Callable[[ToolContext, Mapping[str, Any]], list[Path]] | None = None,
     preview: Callable[[ToolContext, Mapping[str, Any]], str] | None = None,
     after: Callable[[ToolContext, Mapping[str, Any]], Mapping[Path, bytes | None]] | None = None,
+    effect_of: Callable[[Mapping[str, Any]], Effect] | None = None,
     name: str = "",
 ) -> Callable[[Callable[..., Awaitable[ToolOutput | str]]], Tool]:
     """Makes a Tool of a typed async function. Raises TypeError where a parameter has no type we can describe."""
@@ -153,6 +161,7 @@ def tool(
             preview=preview,
             required=frozenset(schema["required"]),
             after=after,
+            effect_of=effect_of,
         )
 
     return make
@@ -215,8 +224,18 @@ DEFAULT = ("read", "write", "edit", "bash", "grep", "glob", "todo", "recall", "a
 PATCH = ("read", "apply_patch", "write", "bash", "grep", "glob", "todo", "recall", "ask_user", "fetch", "jobs")
 """For models that were trained on apply_patch (gpt-5 and its kin)."""
 
+TASK = "task"
+"""The tool that lets a sub-agent work: beside those above where the window is large, never in a sub-agent itself."""
+
+EXPLORE, WORK = "explore", "work"
+"""What a sub-agent may do: only read, or all that the session may."""
+
 SMALL = ("read", "write", "edit", "bash")
 """For small local models: at most 700 tokens of schema. Searching is left to bash."""
+
+
+CALL: ContextVar[str] = ContextVar("call", default="")
+"""The id of the call that runs in this asyncio task."""
 
 
 @dataclass
@@ -237,8 +256,10 @@ class Toolbox:
         found = self.tools.get(name)
         return found.title(args) if found else _title(name, args)
 
-    async def run(self, name: str, args: Mapping[str, Any]) -> ToolOutput:
-        """Runs one call. The model's mistakes come back as a ToolOutput with ok=False; only bugs raise."""
+    async def run(self, name: str, args: Mapping[str, Any], ident: str = "") -> ToolOutput:
+        """Runs one call, in an asyncio task of its own. The model's mistakes come back as a ToolOutput with ok=False;
+        only bugs raise."""
+        CALL.set(ident)
         found = self.tools.get(name)
         if found is None:
             return ToolOutput(f"There is no tool {name!r}. The tools are: {', '.join(self.tools)}.", ok=False)
@@ -261,119 +282,6 @@ def describe_error(error: BaseException) -> str:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
     return str(error) or type(error).__name__
-
-
-def check_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Checks arguments against a schema and mends what is plainly meant ("5" for 5, "true", a list sent as JSON text).
-
-    Returns (problem, values): one short sentence that says what is wrong, or "" and the values to pass.
-    """
-    properties: Mapping[str, Any] = schema["properties"]
-    args = _renamed(properties, args)
-    unknown = [k for k in args if k not in properties]
-    missing = [k for k in schema["required"] if args.get(k) is None]
-    if missing or unknown:
-        parts = [f"missing {', '.join(missing)}"] if missing else []
-        parts += [f"unknown argument {', '.join(unknown)}"] if unknown else []
-        return f"{'; '.join(parts)}. It takes: {', '.join(properties)}.", {}
-    values: dict[str, Any] = {}
-    for key, value in args.items():
-        if value is None:
-            continue
-        problem, values[key] = _fit(properties[key], value)
-        if problem:
-            return f"{key} {problem}", {}
-    return "", values
-
-
-OTHER_NAMES = {
-    "path": ("file_path", "filePath", "filename", "file", "filepath"),
-    "old": ("old_string", "oldString", "old_str", "old_text", "oldText"),
-    "new": ("new_string", "newString", "new_str", "new_text", "newText"),
-    "replace_all": ("replaceAll", "allow_multiple"),
-    "content": ("contents", "file_text", "text"),
-    "command": ("cmd",),
-    "patch": ("input",),
-    "items": ("todos",),
-    "background": ("run_in_background", "is_background"),
-}
-"""What other programs call our arguments. Models that were trained on those use them; what is meant is plain."""
-
-
-def _renamed(properties: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
-    out = dict(args)
-    for name, others in OTHER_NAMES.items():
-        other = next((o for o in others if o in out and o not in properties), None)
-        if other and name in properties and name not in out:
-            out[name] = out.pop(other)
-    return out
-
-
-def _fit(schema: Mapping[str, Any], value: Any) -> tuple[str, Any]:
-    kind = schema["type"]
-    if kind == "string":
-        if isinstance(value, (dict, list)):
-            value = json.dumps(value, ensure_ascii=False)
-        if not isinstance(value, str):
-            return f"must be a string, not {json.dumps(value)}", value
-        allowed = schema.get("enum")
-        if allowed and value not in allowed:
-            return f"must be one of {', '.join(allowed)}, not {value!r}", value
-        return "", value
-    if kind == "boolean":
-        if isinstance(value, str) and value.lower() in ("true", "false"):
-            value = value.lower() == "true"
-        return ("", value) if isinstance(value, bool) else (f"must be true or false, not {value!r}", value)
-    if kind in ("integer", "number"):
-        return _number(kind, value)
-    if kind == "array":
-        return _array(schema, value)
-    return _object(schema, value)
-
-
-def _number(kind: str, value: Any) -> tuple[str, Any]:
-    try:
-        number = float(value) if not isinstance(value, bool) else None
-    except (TypeError, ValueError):
-        number = None
-    if number is None or (kind == "integer" and number != number // 1):
-        return (
-            f"must be a whole number, not {value!r}" if kind == "integer" else f"must be a number, not {value!r}",
-            value,
-        )
-    return "", int(number) if kind == "integer" else number
-
-
-def _from_text(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return value
-
-
-def _array(schema: Mapping[str, Any], value: Any) -> tuple[str, Any]:
-    value = _from_text(value)
-    if isinstance(value, dict):
-        value = [value]
-    if not isinstance(value, list):
-        return f"must be a list, not {type(value).__name__}", value
-    out: list[Any] = []
-    for n, item in enumerate(value):
-        problem, fitted = _fit(schema["items"], item)
-        if problem:
-            return f"item {n + 1} {problem}", value
-        out.append(fitted)
-    return "", out
-
-
-def _object(schema: Mapping[str, Any], value: Any) -> tuple[str, Any]:
-    value = _from_text(value)
-    if not isinstance(value, dict):
-        return f"must be an object, not {type(value).__name__}", value
-    problem, values = check_arguments(schema, value)
-    return (f"is wrong: {problem}" if problem else ""), values
 
 
 def load_tools(names: Sequence[str] = ()) -> dict[str, Tool]:

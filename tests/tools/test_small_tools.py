@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.base import DEFAULT, PATCH, SMALL, load_tools
+from tools.base import DEFAULT, PATCH, SMALL, TASK, load_tools
 
 TOOLS = load_tools()
 
@@ -19,13 +19,14 @@ def tokens(names) -> float:
 
 
 def test_schemas_are_small():
-    assert tokens(DEFAULT) <= 2500
-    assert tokens(PATCH) <= 2500
+    assert tokens((*DEFAULT, TASK)) <= 2500
+    assert tokens((*PATCH, TASK)) <= 2500
+    assert tokens([TASK]) <= 170
     assert tokens(SMALL) <= 700
 
 
 def test_the_profiles_name_every_tool():
-    assert set(DEFAULT) | set(PATCH) | set(SMALL) == set(TOOLS)
+    assert set(DEFAULT) | set(PATCH) | set(SMALL) | {TASK} == set(TOOLS)
 
 
 def test_what_each_tool_may_do():
@@ -40,6 +41,7 @@ def test_what_each_tool_may_do():
         "jobs": "read",
         "read": "read",
         "recall": "read",
+        "task": "execute",
         "todo": "read",
         "write": "write",
     }
