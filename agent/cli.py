@@ -82,6 +82,8 @@ SESSION = (
         ("--allow", "--allowedTools"), "A rule of what may run unasked: 'bash(git log *)' (repeatable)", list, "RULE"
     ),
     Option(("--deny", "--disallowedTools"), "A rule of what may never run (repeatable)", list, "RULE"),
+    Option(("--mcp-config",), "A file of MCP servers, as if it were your own (repeatable)", list, "FILE"),
+    Option(("--no-mcp",), "Start no MCP servers", bool),
     Option(("--effort",), "Reasoning effort, for models that have one", metavar="LEVEL", setting=True),
     Option(("--system-prompt",), "Use this system prompt in place of refold's own", metavar="TEXT", setting=True),
     Option(("--append-system-prompt",), "Add this to the system prompt", metavar="TEXT", setting=True),
@@ -202,6 +204,23 @@ COMMANDS = (
         "The models that can be used now: of the configured server, of servers on this machine, the built-in one",
         "agent.cli_models:models",
         (Option(("--json",), "As JSON lines", bool),),
+    ),
+    Command(
+        "mcp",
+        "The MCP servers: list them with their tools, add or remove one of your own",
+        "agent.cli_mcp:mcp",
+        (
+            CD,
+            Option(("--env", "-e"), "With add: a variable of its environment (repeatable)", list, "NAME=VALUE"),
+            Option(("--header", "-H"), "With add URL: a header of each request (repeatable)", list, "NAME:VALUE"),
+            Option(("--network",), "With add: it may use the network", bool),
+            Option(("--permission-mode",), "With list: start them as in this mode", metavar="MODE", values=MODES),
+        ),
+        (
+            Argument("action", "list (default), add or rm"),
+            Argument("name", "Which server"),
+            Argument("words", "With add: its URL, or -- and its command line", many=True),
+        ),
     ),
     Command("doctor", "What works here, what does not, and what would mend it", "agent.cli_safety:doctor", (CD,)),
     Command(

@@ -30,7 +30,12 @@ def open_settings(values: Values) -> tuple[Settings, Path]:
     folders = tuple(Path(d).expanduser().resolve() for d in values["add_dir"])
     if missing := [d for d in folders if not d.is_dir()]:
         raise Stop(Exit.USAGE, f"there is no folder {missing[0]}")
+    named = tuple(Path(f).expanduser().resolve() for f in values["mcp_config"])
+    if lost := [f for f in named if not f.is_file()]:
+        raise Stop(Exit.USAGE, f"there is no file {lost[0]}")
     flags |= {
+        "mcp_config": named,
+        "no_mcp": values["no_mcp"],
         "add_dirs": folders,
         "allow": tuple(values["allow"]),
         "deny": tuple(values["deny"]),

@@ -31,7 +31,7 @@ from runtime.folding import fold_line
 from runtime.loop import run_turn
 from runtime.model import Model, ModelErrorKind
 from transcripts.log import LogWriteError, TranscriptLog
-from transcripts.records import Image, Note, Usage, User
+from transcripts.records import Image, Note, TurnEnd, Usage, User
 
 Ask = Callable[[str, Sequence[str]], Awaitable[str]]
 
@@ -51,6 +51,7 @@ class Session:
         self.safety = workshop.make_safety(settings, self.root, self.notices)
         self.permissions: Permissions = self.safety.permissions
         self.extensions = Extensions(settings.home, self.safety.trust, self.notices, bare=settings.bare)
+        self.servers = workshop.make_servers(settings, self.safety, self.notices)
         self.name, self.spec = "", model.name
         self.limits = Limits(max_steps=settings.max_steps)
         self.usage = Usage()
@@ -66,6 +67,7 @@ class Session:
     def _make_parts(self) -> None:
         profile = workshop.profile_of(self.model)
         self.toolbox = workshop.make_toolbox(self.settings, profile, self.root, self.cwd)
+        self.toolbox.tools = {**self.toolbox.tools, **self.servers.tools}
         self.engine = workshop.make_engine(
             self.settings, profile, self.log, self.toolbox, self.notices, self.extensions
         )
@@ -129,16 +131,20 @@ class Session:
 
     async def send(self, text: str, images: Sequence[Image] = (), source: str = "typed") -> AsyncIterator[Event]:
         """One turn. The last event is TurnEnded; after `interrupt` its reason is "interrupted"."""
-        await workshop.know_window(self.model)
-        self.engine.set_window(self.model.window, self.model.window_source)
-        self.toolbox.ctx.share = self.engine.policy.share
-        if refusal := workshop.floor_refusal(self.engine):
-            yield TurnEnded("error", message=refusal, kind=ModelErrorKind.CONFIG)
-            return
-        crew = Crew(self.engine, self.model, self.toolbox, self.permitting.permit, self._steered, self.limits)
-        turn = run_turn(crew, User(text, source, tuple(images)))
+        prompt = User(text, source, tuple(images))
         self._interrupting = False
+        turn = first = self.open_servers()
         try:
+            while (event := await self._next(turn)) is not None:
+                yield event
+            await workshop.know_window(self.model)
+            self.engine.set_window(self.model.window, self.model.window_source)
+            self.toolbox.ctx.share = self.engine.policy.share
+            if refusal := workshop.floor_refusal(self.engine):
+                yield TurnEnded("error", message=refusal, kind=ModelErrorKind.CONFIG)
+                return
+            crew = Crew(self.engine, self.model, self.toolbox, self.permitting.permit, self._steered, self.limits)
+            turn = run_turn(crew, prompt)
             while (event := await self._next(turn)) is not None:
                 self._note(event)
                 yield event
@@ -148,10 +154,30 @@ class Session:
             if not self._interrupting or self._task is None:
                 raise
             self._task.uncancel()
+            if turn is first:
+                self._keep_unasked(prompt)
             yield TurnEnded("interrupted")
         finally:
             self._task = None
             await turn.aclose()
+
+    async def open_servers(self) -> AsyncGenerator[Event, None]:
+        """Starts the MCP servers and takes up their tools, once: from then on both are what they are."""
+        if not self.servers.waiting:
+            return
+        yield Notice(self.servers.greeting)
+        problems = await self.servers.connect()
+        if self.servers.tools:
+            self._remake_parts()
+        for problem in problems:
+            yield Notice(problem, "warning")
+
+    def _keep_unasked(self, prompt: User) -> None:
+        """Writes down what was said before the model could be asked."""
+        with contextlib.suppress(LogWriteError):
+            self.engine.close_open_calls()
+            self.engine.append(prompt)
+            self.engine.append(TurnEnd("interrupted"))
 
     async def _next(self, turn: AsyncGenerator[Event, None]) -> Event | None:
         """The turn's next event. An interrupt that came between two events is obeyed before any call begins, else
@@ -224,13 +250,18 @@ class Session:
     def use_model(self, spec: str) -> None:
         """Goes on with another model. Raises ModelError where there is no such one; nothing has changed then."""
         model = make_model(spec, workshop.model_options(self.settings, self.log))
-        before, tools = self.model, self.toolbox.ctx
-        self.model, self.spec = model, spec
+        before, self.model, self.spec = self.model, model, spec
         self.engine.append(Note("model", spec))
+        self._remake_parts()
+        self._leave(before)
+
+    def _remake_parts(self) -> None:
+        """New parts for another model or other tools; what the tools know goes over, and nothing is said twice."""
+        tools, said = self.toolbox.ctx, len(self.notices)
         self._make_parts()
         ctx = self.toolbox.ctx
         ctx.state, ctx.seen, ctx.cwd, ctx.ask = tools.state, tools.seen, tools.cwd, tools.ask
-        self._leave(before)
+        self.notices[said:] = [n for n in self.notices[said:] if n not in self.notices[:said]]
 
     def _leave(self, model: Model) -> None:
         """Closes a model that is not used any more, beside what goes on."""
@@ -242,6 +273,7 @@ class Session:
     def set_mode(self, mode: str) -> None:
         """Changes the permission mode. Raises ValueError for a mode that does not exist."""
         self.permissions.set_mode(mode)
+        self.servers.mode_changed()
         self._mode = mode
         self.engine.append(Note("mode", mode))
 
@@ -258,6 +290,7 @@ class Session:
     def close(self) -> None:
         """Ends what the tools left running and gives the log back. A session in which nothing was said leaves none."""
         workshop.close_tools(self.toolbox.ctx)
+        self.servers.close()
         self.safety.close()
         self.log.close()
         if self._is_new:

@@ -87,6 +87,8 @@ class Settings:
     add_dirs: tuple[Path, ...] = ()
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    mcp_config: tuple[Path, ...] = ()
+    no_mcp: bool = False
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     warnings: tuple[str, ...] = ()
 
@@ -246,5 +248,5 @@ NAMES = tuple(name for name in _META if name != "home")
 """The fields that can be set anywhere (`home` is REFOLD_HOME's alone, for everything else is looked up below it)."""
 OWN_FLAGS = ("model", "permission_mode", "effort")
 """Settings with an option of their own; --set gives the others."""
-FLAGS_ONLY = ("system_prompt", "append_system_prompt", "bare", "add_dirs", "allow", "deny")
+FLAGS_ONLY = ("system_prompt", "append_system_prompt", "bare", "add_dirs", "allow", "deny", "mcp_config", "no_mcp")
 """The fields that only the command line sets: rules kept in files are the permissions' own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 from agent.extend.extensions import Extensions
 from agent.folders import git_root
 from agent.identity import git_branch, make_identity
+from agent.mcp.config import ConfigError, find_servers
+from agent.mcp.servers import Servers
 from agent.models.base import ModelOptions
 from agent.permissions import RuleError
 from agent.safety import Safety
@@ -64,6 +67,17 @@ def make_safety(settings: Settings, root: Path, notices: list[str]) -> Safety:
         return Safety(settings, root, notices)
     except RuleError as error:
         raise SettingsError(str(error)) from error
+
+
+def make_servers(settings: Settings, safety: Safety, notices: list[str]) -> Servers:
+    """The MCP servers of a session; none is started yet. Raises SettingsError where a file named on the command line
+    cannot be used."""
+    try:
+        found = find_servers(settings.home, safety.trust, settings.mcp_config, own=not settings.bare, env=os.environ)
+    except ConfigError as error:
+        raise SettingsError(str(error)) from error
+    notices += [] if settings.no_mcp else found.problems
+    return Servers(() if settings.no_mcp else found.servers, safety)
 
 
 def make_toolbox(settings: Settings, profile: Profile, root: Path, cwd: Path) -> Toolbox:

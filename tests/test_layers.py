@@ -19,6 +19,8 @@ BELOW = {
     "main": {"agent"},
 }
 HOMES = {
+    "mcp": "agent/mcp/",
+    "anyio": "agent/mcp/",
     "openai": "agent/models/",
     "httpx": "agent/models/",
     "httpx2": "agent/models/",
@@ -30,6 +32,8 @@ HOMES = {
 }
 """Third-party package -> the only place that knows it."""
 QUICK = {
+    "mcp",
+    "anyio",
     "openai",
     "rich",
     "prompt_toolkit",

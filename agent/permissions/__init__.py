@@ -3,9 +3,9 @@
 from agent.permissions.gate import Permissions, explain_lines
 from agent.permissions.rules import Rule, RuleError, parse_rule
 from agent.permissions.store import rules_of_table
-from agent.permissions.verdicts import MODES, Approval, Approver, Decision, Judgement, Mode, Scope, Verdict
+from agent.permissions.verdicts import MODES, Approval, Approver, Confinement, Decision, Judgement, Mode, Scope, Verdict
 
 __all__ = [
-    "MODES", "Approval", "Approver", "Decision", "Judgement", "Mode", "Permissions", "Rule", "RuleError", "Scope",
-    "Verdict", "explain_lines", "parse_rule", "rules_of_table",
+    "MODES", "Approval", "Approver", "Confinement", "Decision", "Judgement", "Mode", "Permissions", "Rule", "RuleError",
+    "Scope", "Verdict", "explain_lines", "parse_rule", "rules_of_table",
 ]  # fmt: skip

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from agent.permissions import commands, places
+from agent.mcp.tool import McpTool
+from agent.permissions import commands, places, servers
 from agent.permissions.rules import (
     Rule,
     host_matches,
@@ -88,6 +89,8 @@ class Permissions:
             return Judgement("allow", "it touches nothing outside the session")
         if tool.name == "bash":
             return commands.judge(self, str(args.get("command", "")), ctx.cwd, outside=args.get("outside") is True)
+        if isinstance(tool, McpTool):
+            return servers.judge(tool, self.rules, self.mode, self.confined)
         if tool.name.startswith("mcp__") or "/" in tool.name:
             return self._judge_named("mcp", mcp_name(tool.name) if tool.name.startswith("mcp__") else tool.name, tool)
         if tool.name in ("fetch", "web_fetch"):
