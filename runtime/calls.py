@@ -82,7 +82,13 @@ async def _one(crew: Crew, turn: Turn, call: ToolCall) -> AsyncIterator[Event]:
         raise
     finally:
         await _stopped(task)
-    yield _finish(crew, call, _result(crew, turn, call, output), output.keep)
+    result = _result(crew, turn, call, output)
+    try:
+        if crew.after is not None:
+            result = await crew.after(call, result)
+    finally:  # the call has run: its result is kept, also where what comes after it is stopped
+        finished = _finish(crew, call, result, output.keep)
+    yield finished
 
 
 async def _while_running(task: asyncio.Future[Any], said: asyncio.Queue[Event]) -> AsyncIterator[Event]:
@@ -135,12 +141,21 @@ async def _side_by_side(crew: Crew, turn: Turn, calls: list[ToolCall]) -> AsyncI
         outputs = await running
     finally:
         await _stopped(running)
-    finished: list[Event] = []
-    with crew.engine.log.together():
-        for call, refused, output in zip(calls, refusals, outputs, strict=True):
-            if not isinstance(output, BaseException):
-                result = refused or _result(crew, turn, call, output or ToolOutput(""))
-                finished.append(_finish(crew, call, result, output.keep if output else "both"))
+    results = [
+        None if isinstance(output, BaseException) else refused or _result(crew, turn, call, output or ToolOutput(""))
+        for call, refused, output in zip(calls, refusals, outputs, strict=True)
+    ]
+    try:
+        if crew.after is not None:
+            for n, (call, refused, result) in enumerate(zip(calls, refusals, results, strict=True)):
+                results[n] = await crew.after(call, result) if result is not None and refused is None else result
+    finally:
+        with crew.engine.log.together():
+            finished = [
+                _finish(crew, call, result, output.keep if isinstance(output, ToolOutput) else "both")
+                for call, result, output in zip(calls, results, outputs, strict=True)
+                if result is not None
+            ]
     for event in finished:
         yield event
     for bug in (o for o in outputs if isinstance(o, BaseException)):

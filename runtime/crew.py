@@ -9,7 +9,7 @@ from runtime.context.engine import ContextEngine
 from runtime.model import Model
 from runtime.retry import RetryPolicy
 from tools.base import Toolbox
-from transcripts.records import ToolCall, Usage
+from transcripts.records import ToolCall, ToolResult, Usage
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,9 @@ class Permit:
 
 
 Approve = Callable[[ToolCall], Awaitable[Permit]]
+
+
+After = Callable[[ToolCall, ToolResult], Awaitable[ToolResult]]
 
 
 async def allow_all(call: ToolCall) -> Permit:
@@ -82,7 +85,7 @@ class Spent:
 @dataclass(frozen=True)
 class Crew:
     """The parts of a session that the loop drives, for one turn. `steered` hands over lines typed since the last
-    step."""
+    step; `after`, where there is one, may add to the result of a call that has run, before it is recorded."""
 
     engine: ContextEngine
     model: Model
@@ -92,6 +95,7 @@ class Crew:
     limits: Limits = field(default_factory=Limits)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     spent: Spent = field(default_factory=Spent)
+    after: After | None = None
 
 
 @dataclass
