@@ -151,6 +151,7 @@ class Chat:
     def _send(self, give: Callable[[str], None]) -> None:
         line = self.deck.editor.text.strip()
         self._status.hint = ""
+        idle = not self.busy
         if line.startswith("/") and not _is_path(line):
             self._start_command(line)
         elif line.startswith("!") and line.strip("! "):
@@ -158,6 +159,8 @@ class Chat:
         else:
             self.deck.editor.take()
             give(line)
+        if idle or line.startswith("/"):
+            self.deck.line_ended()
 
     def _start_command(self, line: str) -> None:
         name, _, words = line[1:].partition(" ")
@@ -262,7 +265,7 @@ class Chat:
 
     async def _search_history(self) -> None:
         entries = [Option(text, text) for text in self.deck.editor.buffer.history.load_history_strings()]
-        chosen = await self.deck.pick(lambda: Picker("What was typed before", entries, search=True))
+        chosen = await self.deck.pick(lambda: Picker("What was typed before", entries, search=True), at_once=True)
         if chosen:
             self.deck.editor.clear()
             self.deck.editor.put(chosen)

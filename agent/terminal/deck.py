@@ -72,10 +72,15 @@ class Deck:
         """What goes on; not while the person is asked, for then it is their turn."""
         return [] if self.asking else self.activity.rows(width)
 
-    async def pause(self) -> None:
-        """Waits until nobody is in the middle of a word: a question must not come up under typing fingers."""
-        while time.monotonic() - self._typed < PAUSE:
-            await asyncio.sleep(PAUSE / 6)
+    async def _pause(self) -> None:
+        """Waits until nobody is in the middle of a word: a question must not come up under typing fingers. Keys that
+        are on their way are taken first."""
+        while self.screen.keys_wait() or time.monotonic() - self._typed < PAUSE:
+            await asyncio.sleep(0.01 if self.screen.keys_wait() else PAUSE / 6)
+
+    def line_ended(self) -> None:
+        """A line was entered while nothing ran: whoever typed it waits for what comes of it."""
+        self._typed = 0.0
 
     def suggest_again(self) -> None:
         """Suggests for what is typed already: those who know have come later."""
@@ -83,16 +88,20 @@ class Deck:
 
     def _changed(self, buffer: Buffer) -> None:
         document = buffer.document
-        if document.text:
-            self._typed = time.monotonic()
+        self._typed = time.monotonic()
         self.suggest.update(document.text_before_cursor, document.text_after_cursor)
 
     # -- questions: one at a time, in the place of the input --------------------------------------------------------
 
-    async def pick(self, make: Callable[[], Picker]) -> Any | None:
-        """Shows a picker and waits for its answer."""
+    async def pick(self, make: Callable[[], Picker], *, at_once: bool = False) -> Any | None:
+        """Shows a picker, once nobody types (`at_once`: a key has called for it), and waits for its answer. While a
+        line stands in the input, Enter may be meant for that line: it counts when the question has been there a moment.
+        """
         async with self._turns:
+            if not at_once:
+                await self._pause()
             picker = make()
+            picker.over_draft = bool(self.editor.text)
             self.live.dialog = picker
             self._refocus()
             try:
@@ -102,8 +111,9 @@ class Deck:
                 self._refocus()
 
     async def fill(self, label: str, text: str = "", *, secret: bool = False) -> str | None:
-        """Asks for one line; None after Esc. A `secret` one is shown as asterisks."""
+        """Asks for one line, once nobody types; None after Esc. A `secret` one is shown as asterisks."""
         async with self._turns:
+            await self._pause()
             self._field = asyncio.get_running_loop().create_future()
             self.region.field.set_document(Document(text))
             self.live.field_label, self.live.field_secret = label, secret

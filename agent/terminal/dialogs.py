@@ -15,8 +15,8 @@ from agent.terminal.clean import one_line
 from agent.terminal.fragments import Fragments
 
 TYPING = 0.8
-"""Seconds after a letter that means nothing here in which further letters mean nothing either: somebody types a line
-and has not seen the question."""
+"""Seconds after a letter that means nothing here in which further letters, and Enter, mean nothing either: somebody
+types a line and has not seen the question. As long Enter means nothing after a question came up over a line."""
 
 PAGE = 9
 """Options that are seen at once: as many as there are digits."""
@@ -63,6 +63,8 @@ class Picker:
         self._wide = max((len(o.label) for o in self.options if o.note), default=0)
         self._escape = escape
         self._stray = 0.0
+        self._since = time.monotonic()
+        self.over_draft = False
         self.keys = self._bindings()
 
     @property
@@ -123,7 +125,7 @@ class Picker:
         keys.add("c-n")(lambda e: self._move(1))
         keys.add("pageup")(lambda e: self._move(-PAGE))
         keys.add("pagedown")(lambda e: self._move(PAGE))
-        keys.add("enter")(lambda e: self._take())
+        keys.add("enter")(self._enter)
         keys.add("escape")(lambda e: self.done(None))
         keys.add("c-c")(lambda e: self.done(None))
         keys.add("c-e")(lambda e: self._full() if self._full else None)
@@ -133,7 +135,14 @@ class Picker:
         keys.add(Keys.Any)(self._letter)
         return keys
 
+    def _enter(self, event: KeyPressEvent) -> None:
+        now = time.monotonic()
+        astray = now - self._stray < TYPING or (self.over_draft and now - self._since < TYPING)
+        if self._search or not astray:
+            self._take()
+
     def _move(self, by: int) -> None:
+        self.over_draft = False
         count = len(self.shown)
         step = self.index + by
         self.index = step % count if count and abs(by) == 1 else max(0, min(step, count - 1))
@@ -153,7 +162,9 @@ class Picker:
         if self._search:
             self._type(self.words + letter)
             return
-        if time.monotonic() - self._stray < TYPING:
+        # A letter with more keys right behind it came with a line that was on its way, not from one who reads.
+        behind = any(len(key.data) == 1 and key.data.isprintable() for key in event.app.key_processor.input_queue)
+        if behind or time.monotonic() - self._stray < TYPING:
             self._stray = time.monotonic()
             return
         chosen = next((o for o in self.options if o.key and letter.lower() in (o.key, o.also)), None)

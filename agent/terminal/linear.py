@@ -57,7 +57,7 @@ class Linear:
         self._fresh = True
         self._left = False
         self._stopped_at = 0.0
-        self._shelling = False
+        self._shelling = self._in_turn = False
         self._running: dict[str, str] = {}
         self._working: asyncio.Task[Any] | None = None
         self._adopt(session)
@@ -98,7 +98,7 @@ class Linear:
         """A line: the answer to a question, else for the model while it works, else the next thing to do."""
         if self._question is not None and not self._question.done():
             self._question.set_result(line)
-        elif self._working is not None and line and not line.startswith(("/", "!")):
+        elif self._in_turn and line and not line.startswith(("/", "!")):
             self._session.steer(line)
         else:
             self._lines.put_nowait(line)
@@ -298,7 +298,11 @@ class Linear:
             self._show(event)
 
     async def send(self, text: str, shown: str = "") -> None:
-        await self.follow(self._session.send(text))
+        self._in_turn = True
+        try:
+            await self.follow(self._session.send(text))
+        finally:
+            self._in_turn = False
 
     async def open(self, *, resume: str = "", fork: bool = False, name: str = "") -> None:
         new = self._another(resume=resume, fork=fork, name=name)

@@ -29,7 +29,6 @@ class Questions:
 
         while True:
             self._ring(f"refold asks: {one_line(approval.title, 80)}")
-            await self._deck.pause()
             answer = await self._deck.pick(lambda: permission.question(approval, lambda: self._deck.screen.paper, full))
             if isinstance(answer, Verdict):
                 return self._said(approval, answer)
@@ -57,7 +56,6 @@ class Questions:
     async def answer(self, question: str, choices: Sequence[str]) -> str:
         """What the model wants to know."""
         self._ring(f"refold asks: {one_line(question, 80)}")
-        await self._deck.pause()
         if choices:
             options = [*(Option(c, c) for c in choices), Option("", "something else")]
             chosen = await self._deck.pick(lambda: Picker(question, options))

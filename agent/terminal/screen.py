@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
@@ -154,6 +155,13 @@ class Screen:
             self._modes(False)
             self.output.release()
             self._write_queue()
+
+    def keys_wait(self) -> bool:
+        """Whether keys were pressed that nobody has taken yet."""
+        try:
+            return bool(select.select([sys.stdin], [], [], 0)[0])
+        except (OSError, ValueError):
+            return False
 
     def leave(self, code: int) -> None:
         if self.app.is_running and not self.app.is_done:

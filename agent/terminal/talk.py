@@ -40,7 +40,7 @@ class Talk:
         self.deck = deck
         self.session = session
         self.view = View(deck.screen, deck.live, deck.activity, self._call_title)
-        self.stopping = False
+        self._stopped = False
         self._changed = changed
         self._task: asyncio.Task[None] | None = None
         self._in_turn = False
@@ -65,8 +65,15 @@ class Talk:
         return self._task
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs something that keeps the chat busy; nothing else may."""
-        self._task = asyncio.get_running_loop().create_task(self._guarded(work))
+        """Runs something that keeps the chat busy; nothing else may. Lines that were entered meanwhile go next."""
+        self._stopped = False
+        self._task = asyncio.get_running_loop().create_task(self._and_then(work))
+
+    async def _and_then(self, work: Coroutine[Any, Any, None]) -> None:
+        await self._guarded(work)
+        if self._queued and not self._stopped:
+            await self._guarded(self.turns(self._queued.pop(0)))
+        self._give_back()
 
     def beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Runs something small beside whatever runs."""
@@ -83,12 +90,11 @@ class Talk:
         except Exception:  # noqa: BLE001  # shown whole, to the person
             self.view.note(f"A bug in refold. The session is kept.\n{traceback.format_exc()}", "error")
         finally:
-            self.stopping = False
             self._changed()
 
     def stop(self) -> None:
         """Stops what runs and keeps everything."""
-        self.stopping = True
+        self._stopped = True
         if self._in_turn:
             self.session.interrupt()
         elif self._task is not None:

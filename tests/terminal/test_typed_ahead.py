@@ -1,0 +1,64 @@
+"""A question that comes up while keys are on their way must not take them for its answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.terminal.conftest import Chat, logged
+
+WRITE = {"calls": [{"name": "write", "arguments": {"path": "made.txt", "content": "made\n"}}]}
+TOUCH = {"calls": [{"name": "bash", "arguments": {"command": "touch ran"}}]}
+
+
+def test_a_line_typed_behind_undo_is_no_yes(chat: Chat, work: Path) -> None:
+    terminal = chat([WRITE, {"text": "written"}, {"text": "second answer"}], "--permission-mode", "edits")
+    terminal.type("write it\r")
+    terminal.wait("^written")
+    terminal.type("/undo\ryes and then tell me\r")
+    terminal.wait("Do it")
+    terminal.settle(0.5)
+    assert (work / "made.txt").read_text() == "made\n"
+    terminal.type("\x1b")
+    terminal.wait("second answer")
+    assert (work / "made.txt").read_text() == "made\n"
+
+
+def test_a_line_that_comes_in_one_piece_answers_nothing(chat: Chat, home: Path, work: Path) -> None:
+    """Over a slow line a whole sentence may arrive at once; its first letter is a `y`."""
+    terminal = chat([TOUCH, {"text": "over"}])
+    terminal.type("run it\r")
+    terminal.wait("Run this command")
+    terminal.type("yes, but first look at the file\r")
+    terminal.settle(0.5)
+    terminal.wait("Run this command")
+    assert not (work / "ran").exists()
+    terminal.settle(1.0)
+    terminal.type("n")
+    terminal.wait("over")
+    assert [r["status"] for r in logged(home, "tool_result")] == ["denied"]
+
+
+def test_enter_over_a_draft_is_meant_for_the_draft(chat: Chat, work: Path) -> None:
+    terminal = chat([{"text": "", **TOUCH, "delay": 1.5}, {"text": "over"}])
+    terminal.type("run it\r")
+    terminal.wait("Esc stops")
+    terminal.type("half a line")
+    terminal.wait("Run this command", 5)
+    terminal.type("\r")
+    terminal.settle(0.3)
+    terminal.wait("Run this command")
+    assert not (work / "ran").exists()
+    terminal.settle(1.0)
+    terminal.type("\r")
+    terminal.wait("^over")
+    assert (work / "ran").exists()
+    terminal.wait("^› half a line")
+
+
+def test_a_quick_answer_counts(chat: Chat, work: Path) -> None:
+    terminal = chat([TOUCH, {"text": "over"}])
+    terminal.type("run it\r")
+    terminal.wait("Run this command")
+    terminal.type("\r")
+    terminal.wait("^over")
+    assert (work / "ran").exists()
