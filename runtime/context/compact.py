@@ -11,11 +11,11 @@ from runtime.context.compact_store import CompactStore
 from runtime.context.discard import Discard, all_strategies
 from runtime.context.draft import Draft
 from runtime.context.facts import Section, empty_facts, gather, state_block, state_sections, told_paths
-from runtime.context.projection import ProjectionBuilder, View
+from runtime.context.projection import Patch, ProjectionBuilder, message_units, place, preface
 from runtime.context.retention import Retained, measure, must_keep, text_of
 from runtime.context.shape import problems
 from transcripts.log import Entry
-from transcripts.records import Checkpoint
+from transcripts.records import Checkpoint, clean
 
 LEAST_SHRINK = 0.25
 """A fold that frees less than this part of what can leave is no progress: it would come again after a few steps."""
@@ -75,7 +75,8 @@ class ContextCompactor:
         self, draft: Draft, messages: Sequence[Entry], cause: str, before: int, ran: list[str]
     ) -> CompactOutcome:
         old = draft.active.meta.get("facts") if draft.active else None
-        facts = gather(old or empty_facts(), messages)
+        old = old or empty_facts()
+        facts = gather(old, messages[place(messages, old["upto"] + 1) :])
         values = {
             **draft.patch_values(), "cause": cause, "strategies": tuple(ran), "tokens_before": before,
             "notes_status": draft.notes_status, "meta": {"facts": facts},
@@ -94,13 +95,20 @@ class ContextCompactor:
 
 
 class _Trial:
-    """A checkpoint that is tried: with as much of the state as the goal has room for, and what survived."""
+    """A checkpoint that is tried: with as much of the state as the goal has room for, and what survived.
+
+    The tries differ in the preface alone, so the view is made for the first and for the last of them only.
+    """
 
     def __init__(
         self, projection: ProjectionBuilder, draft: Draft, messages: Sequence[Entry], checkpoint: Checkpoint
     ) -> None:
         self.projection, self.draft, self.messages, self.checkpoint = projection, draft, messages, checkpoint
-        self.tokens, self.view = 0, View(draft.estimator)
+        self._show()
+        head = self.view.messages[0]
+        self._behind = head["content"].removeprefix(_first_words(checkpoint))
+        """What stands behind the preface in the message that begins with it."""
+        self._rest = self.view.units - message_units(head, draft.estimator)
 
     def settle(self, facts: dict[str, Any]) -> None:
         """Finds the largest state that fits, then looks what survived."""
@@ -111,6 +119,7 @@ class _Trial:
             self.checkpoint = replace(self.checkpoint, notes=notes)
             if any(self._try(self._state(sections, part * most)) for part in (1.0, 0.5, 0.25, 0.0)):
                 break
+        self._show()
         if self.draft.notes and not self.checkpoint.notes:
             self.checkpoint = replace(
                 self.checkpoint, notes_upto=0, notes_status="no notes: there was no room for them"
@@ -125,16 +134,15 @@ class _Trial:
         size = self.draft.estimator.tokens(self.draft.estimator.units(notes))
         if size > room:
             notes = notes[: int(len(notes) * room / size)]
-        yield from (notes, notes[: len(notes) // 2], notes[: len(notes) // 4])
-        if notes:
-            yield ""
+        yield from dict.fromkeys((notes, notes[: len(notes) // 2], notes[: len(notes) // 4], ""))
 
     def _state(self, sections: Sequence[Section], most: float) -> str:
         """The state in at most so many tokens; names and figures take more of them than prose."""
         estimator = self.draft.estimator
         room = most * self.draft.settings.chars_per_token / estimator.factor
+        left_out = self._left_out()
         while room > 200:
-            state = state_block(sections, _left_out(self.draft), int(room))
+            state = state_block(sections, left_out, int(room))
             size = estimator.tokens(estimator.units(state))
             if size <= most:
                 return state
@@ -143,20 +151,36 @@ class _Trial:
 
     def _try(self, state: str) -> bool:
         self.checkpoint = replace(self.checkpoint, state=state.strip())
+        head = {"content": _first_words(self.checkpoint) + self._behind}
+        units = self._rest + message_units(head, self.draft.estimator)
+        return self.draft.estimator.tokens(units + self.draft.system_units) <= self.draft.goal
+
+    def _show(self) -> None:
         self.view = self.projection.project(self.messages, self.checkpoint).view
         self.tokens = self.draft.estimator.tokens(self.view.units + self.draft.system_units)
-        return self.tokens <= self.draft.goal
+
+    def _left_out(self) -> str:
+        """One line that says how much is out of view and where it stands."""
+        spans, shorter = Patch(self.checkpoint).spans, len(self.checkpoint.texts)
+        if not spans and not shorter:
+            return ""
+        count = sum(place(self.messages, last + 1) - place(self.messages, first) for first, last, _ in spans)
+        where = f" (#{spans[0][0]} to #{spans[-1][1]})" if spans else ""
+        return f"left out: {count} messages{where}; shown shorter: {shorter}; all of it by recall"
 
     def _retained(self, facts: dict[str, Any]) -> Retained:
-        numbers = {e.seq for e in self.messages}
+        musts = must_keep(facts, self.messages)
+        there = {m.seq for m in musts if _is_there(self.messages, m.seq)}
         shown = [text_of(self.view.messages), *told_paths(self.checkpoint.state)]
-        return measure(must_keep(facts, self.messages), "\n".join(shown), numbers)
+        return measure(musts, "\n".join(shown), there)
 
 
-def _left_out(draft: Draft) -> str:
-    """One line that says how much is out of view and where it stands."""
-    gone = [s for s in draft.steps if s.first in draft.reasons]
-    if not gone and not draft.texts:
-        return ""
-    words = f"left out: {len(gone)} steps (#{gone[0].first} to #{gone[-1].last})" if gone else "left out: no whole step"
-    return f"{words}; shown shorter: {len(draft.texts)} messages; all of it by recall"
+def _first_words(checkpoint: Checkpoint) -> str:
+    """How the first message of a view under this checkpoint begins."""
+    return clean(preface(checkpoint))
+
+
+def _is_there(messages: Sequence[Entry], seq: int) -> bool:
+    """Whether there is a message with this number."""
+    at = place(messages, seq)
+    return at < len(messages) and messages[at].seq == seq

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from runtime.context.budget import ContextBudgetPolicy, ContextSettings
 from runtime.context.estimate import TokenEstimator
-from runtime.context.projection import Patch, message_units, wire_step
+from runtime.context.projection import Patch, Span, message_units, place, wire_step
 from runtime.context.rounds import Round, RoundSegmenter, Step
 from transcripts.log import Entry
 from transcripts.records import Checkpoint, ToolCall
@@ -49,14 +49,16 @@ class Draft:
     ) -> None:
         self.segmenter = RoundSegmenter()
         patch = Patch(active)
-        self.steps: list[Step] = self.segmenter.steps(messages, patch.hidden)
+        self.steps: list[Step] = self.segmenter.steps(patch.shown(messages))
+        """What the fold before left in the view, and what came since."""
+        self._messages, self._gone = messages, patch.spans
         self.active, self.policy, self.estimator = active, policy, estimator
         self.goal, self.pinned, self.summarise, self.focus = goal, pinned, summarise, focus
         self.system_units = system_units
         left = goal - estimator.tokens(system_units)
         self.preface = max(0.0, min(PREFACE_SHARE * policy.window, PREFACE_OF_GOAL * left))
         self.fixed = system_units + self.preface / estimator.factor
-        self.reasons: dict[int, str] = {s.first: why for s in self.steps if (why := patch.hidden(s.first))}
+        self.reasons: dict[int, str] = {}
         self.texts: dict[str, str] = dict(active.texts) if active else {}
         self.args: dict[str, str] = dict(active.args) if active else {}
         self.blind: set[int] = set(active.without_pictures) if active else set()
@@ -91,8 +93,13 @@ class Draft:
         """The steps that are in the view, oldest first."""
         return [s for s in self.steps if s.first not in self.reasons]
 
+    @property
+    def left_out_upto(self) -> int:
+        """The number of the newest message that is left out, by this fold or one before; 0 where none is."""
+        return max([0, *(last for _, last, _ in self._gone), *(s.last for s in self.steps if s.first in self.reasons)])
+
     def rounds(self) -> list[Round]:
-        """All rounds, hidden or not."""
+        """The rounds of what this fold began with."""
         return self.segmenter.rounds(self.steps)
 
     def results(self) -> Iterator[tuple[Step, ToolCall, Entry]]:
@@ -152,14 +159,19 @@ class Draft:
         seqs = {e.seq for s in self.visible() for e in s.entries()}
         shown = {str(n) for n in seqs}
         return {
-            "upto": self.steps[-1].last if self.steps else 0,
-            "hidden": hidden_ranges(self.steps, self.reasons),
+            "upto": self._messages[-1].seq if self._messages else 0,
+            "hidden": joined(self._messages, [*self._gone, *self._hidden()]),
             "texts": {k: v for k, v in self.texts.items() if k in shown},
             "args": {k: v for k, v in self.args.items() if k.split(":")[0] in shown},
             "without_pictures": tuple(sorted(self.blind & seqs)),
             "notes": self.notes,
             "notes_upto": self.notes_upto,
         }
+
+    def _hidden(self) -> Iterator[Span]:
+        return (
+            (e.seq, e.seq, self.reasons[s.first]) for s in self.steps if s.first in self.reasons for e in s.entries()
+        )
 
     def _measure(self, step: Step) -> float:
         if step.first in self.reasons:
@@ -168,18 +180,17 @@ class Draft:
         return sum(message_units(m, self.estimator) for m in wire_step(step, patch, lambda image: "data:"))
 
 
-def hidden_ranges(steps: Sequence[Step], reasons: Mapping[int, str]) -> dict[str, str]:
-    """What is left out, as a checkpoint says it: "first-last" -> reason. `reasons`: first number of a step -> why.
-    Neighbours with one reason are one; what stands between a call and its result is not taken along."""
-    out: list[tuple[int, int, str]] = []
-    joined = ""
-    for seq, why in sorted((e.seq, reasons.get(s.first, "")) for s in steps for e in s.entries()):
-        if why and why == joined:
-            out[-1] = (out[-1][0], seq, why)
-        elif why:
-            out.append((seq, seq, why))
-        joined = why
-    return {f"{a}-{b}": why for a, b, why in out}
+def joined(messages: Sequence[Entry], spans: Iterable[Span]) -> dict[str, str]:
+    """What is left out, as a checkpoint says it: "first-last" -> reason. Neighbours with one reason are one; what
+    stands between a call and its result is not taken along."""
+    runs: list[Span] = []
+    for first, last, why in sorted(spans):
+        start, end = place(messages, first), place(messages, last + 1)
+        if runs and runs[-1][1:] == (start, why):
+            runs[-1] = (runs[-1][0], end, why)
+        elif start < end:
+            runs.append((start, end, why))
+    return {f"{messages[start].seq}-{messages[end - 1].seq}": why for start, end, why in runs}
 
 
 class _DraftPatch(Patch):

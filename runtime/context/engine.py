@@ -264,7 +264,7 @@ class ContextEngine:
 
     def _reset_view(self) -> None:
         self._view: View | None = None
-        self._shown = self._checked = 0
+        self._shown = self._checked = self._dear = 0
         self._patch = Patch(self.store.active_checkpoint)
         self._futile = 0
         self.meter.reset()
@@ -340,10 +340,14 @@ class ContextEngine:
 
     async def prune_when_cheap(self) -> CompactOutcome | None:
         """Before a turn: lets old results go early where that costs nothing (the provider's cache is cold) or soon pays
-        for itself. None where it is not worth it."""
-        if self.estimate() <= self.policy.target or self.should_compact().reason != "below_threshold":
+        for itself. None where it is not worth it; with a warm cache it is then weighed again only after the view has
+        grown by a twentieth of the window."""
+        estimate, cold = self.estimate(), is_cold(self.log.entries)
+        if estimate <= self.policy.target or self.should_compact().reason != "below_threshold":
             return None
-        cold = is_cold(self.log.entries)
+        if not cold and self._dear and estimate < self._dear + self.window // 20:
+            return None
+        self._dear = estimate
         cause = "the provider's cache is cold" if cold else "it soon pays for itself"
         outcome = await self.plan(None, cause=cause, most_loss=PRUNING_LOSS)
         if outcome.checkpoint is None:

@@ -18,15 +18,17 @@ class HistoryManager:
     def __init__(self) -> None:
         self._messages: list[Entry] = []
         self._seqs: list[int] = []
+        self._sizes: list[int] = [0]
 
     def append(self, entry: Entry) -> None:
         """Takes the next entry of the log; what the model is never shown is passed over."""
         if entry.kind in _MESSAGES:
             self._messages.append(entry)
             self._seqs.append(entry.seq)
+            self._sizes.append(self._sizes[-1] + entry.length)
         elif entry.kind == "rewind":
             keep = bisect_left(self._seqs, entry.record.to + 1)
-            del self._messages[keep:], self._seqs[keep:]
+            del self._messages[keep:], self._seqs[keep:], self._sizes[keep + 1 :]
 
     @property
     def messages(self) -> Sequence[Entry]:
@@ -44,6 +46,10 @@ class HistoryManager:
         """The message with this number, or None."""
         i = self.index(seq)
         return self._messages[i] if i < len(self._seqs) and self._seqs[i] == seq else None
+
+    def bytes_from(self, index: int) -> int:
+        """Bytes of the log lines of the messages from this place on."""
+        return self._sizes[-1] - self._sizes[index]
 
     def last(self, kind: str) -> int:
         """The number of the newest message of this kind; 0 where there is none."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +20,8 @@ from transcripts.log import Entry
 from transcripts.records import Checkpoint, Image, ToolCall, User, clean
 
 Wire = dict[str, Any]
+Span = tuple[int, int, str]
+"""A stretch of messages: first and last number, and a reason."""
 Resolve = Callable[[Image], str]
 """An image -> a data URL, or "" where its bytes are gone."""
 
@@ -44,21 +46,40 @@ def canonical(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
+def place(messages: Sequence[Entry], seq: int, start: int = 0) -> int:
+    """Where the first message with this number or a later one stands, looked for from `start` on."""
+    return bisect_left(messages, seq, start, key=lambda entry: entry.seq)
+
+
 class Patch:
     """A checkpoint made ready for look-ups. Without a checkpoint everything is shown as it is."""
 
     def __init__(self, checkpoint: Checkpoint | None) -> None:
         self.checkpoint = checkpoint
         spans = sorted((*map(int, k.split("-")), why) for k, why in (checkpoint.hidden if checkpoint else {}).items())
-        self._spans: list[tuple[int, int, str]] = spans  # type: ignore[assignment]
-        self._starts = [s[0] for s in self._spans]
+        self.spans: list[Span] = spans  # type: ignore[assignment]
+        """What is left out: first and last number of each stretch, and the reason; in order."""
+        self._starts = [s[0] for s in self.spans]
         self._stubs = {k.split(":")[0] for k in (*checkpoint.texts, *checkpoint.args)} if checkpoint else set()
         self._blind = frozenset(checkpoint.without_pictures if checkpoint else ())
 
     def hidden(self, seq: int) -> str:
         """Why a message is left out; "" where it is shown."""
         i = bisect_right(self._starts, seq) - 1
-        return self._spans[i][2] if i >= 0 and seq <= self._spans[i][1] else ""
+        return self.spans[i][2] if i >= 0 and seq <= self.spans[i][1] else ""
+
+    def shown(self, messages: Sequence[Entry]) -> Sequence[Entry]:
+        """The messages that are not left out. The others are not even looked at: with a long past behind it, that is
+        nearly everything."""
+        if not self.spans:
+            return messages
+        out: list[Entry] = []
+        at = 0
+        for first, last, _ in self.spans:
+            end = place(messages, first, at)
+            out += messages[at:end]
+            at = place(messages, last + 1, end)
+        return [*out, *messages[at:]]
 
     def text(self, entry: Entry) -> str:
         """The words under which a message is shown."""
@@ -310,9 +331,7 @@ class ProjectionBuilder:
         view, patch = View(self.estimator), Patch(checkpoint)
         if checkpoint:
             view.add({"role": "user", "content": clean(preface(checkpoint))})
-        # What is left out is not even read: with a long past behind it, that is nearly everything.
-        shown = [e for e in messages if not patch.hidden(e.seq)] if checkpoint else messages
-        for step in self.segmenter.steps(shown):
+        for step in self.segmenter.steps(patch.shown(messages)):
             self.extend(view, step, patch)
         mode = "folded" if checkpoint else "full_history"
         return ProjectionResult(view, mode, checkpoint.id if checkpoint else "", {})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from transcripts.log import Entry
@@ -47,8 +48,8 @@ def must_keep(facts: Mapping[str, Any], messages: Sequence[Entry]) -> list[Must]
 
     for seq, words in facts["constraints"]:
         keep("constraint", words, seq)
-    prompts = [e for e in messages if e.kind == "user" and e.record.source != "harness"]
-    for entry in prompts[-LAST_PROMPTS:]:
+    prompts = (e for e in reversed(messages) if e.kind == "user" and e.record.source != "harness")
+    for entry in reversed(list(islice(prompts, LAST_PROMPTS))):
         keep("prompt", entry.record.text[:_MOST], entry.seq)
     for seq, name in facts["named"]:
         keep("identifier", name, seq)

@@ -3,7 +3,7 @@ are never torn: an answer with all results of its calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from transcripts.log import Entry
@@ -66,23 +66,11 @@ class Round:
 class RoundSegmenter:
     """Sorts messages into steps and rounds."""
 
-    def steps(self, messages: Sequence[Entry], hidden: Callable[[int], object] = lambda seq: False) -> list[Step]:
-        """The steps of a history. A result that answers no open call is an orphan of the step before it.
-
-        Of what is `hidden` (by its number) results are taken for those of the answer before them, without being read.
-        """
+    def steps(self, messages: Sequence[Entry]) -> list[Step]:
+        """The steps of a history. A result that answers no open call is an orphan of the step before it."""
         out: list[Step] = []
         wanted: set[str] = set()
-        sealed = False
         for entry in messages:
-            if hidden(entry.seq):
-                if entry.kind == "tool_result" and sealed:
-                    out[-1].orphans.append(entry)
-                else:
-                    out.append(Step(entry))
-                sealed, wanted = True, set()
-                continue
-            sealed = False
             if entry.kind != "tool_result":
                 out.append(Step(entry))
                 wanted = {c.id for c in entry.record.calls} if entry.kind == "assistant" else wanted

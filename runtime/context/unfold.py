@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from runtime.context.draft import hidden_ranges
+from runtime.context.draft import joined
 from runtime.context.engine import ContextEngine
 from runtime.context.projection import Patch
 from runtime.context.rounds import Step
+from transcripts.log import Entry
 from transcripts.records import Checkpoint
 
 
@@ -21,7 +22,9 @@ def unfold(engine: ContextEngine, seq: int) -> Checkpoint:
     step = next((s for s in steps if any(e.seq == seq for e in s.entries())), None)
     if active is None or step is None or all(Patch(active).fate(e) == "shown" for e in step.entries()):
         raise ValueError(f"#{seq} is not folded.")
-    checkpoint = replace(_without(active, step, steps), id=engine.store.new_id(), tokens_before=engine.estimate())
+    checkpoint = replace(
+        _without(active, step, engine.history.messages), id=engine.store.new_id(), tokens_before=engine.estimate()
+    )
     view = engine.projection.project(engine.history.messages, checkpoint).view
     tokens = engine.estimator.tokens(view.units + engine.fixed_units)
     if tokens > engine.policy.trigger:
@@ -30,14 +33,14 @@ def unfold(engine: ContextEngine, seq: int) -> Checkpoint:
     return checkpoint
 
 
-def _without(checkpoint: Checkpoint, step: Step, steps: Sequence[Step]) -> Checkpoint:
+def _without(checkpoint: Checkpoint, step: Step, messages: Sequence[Entry]) -> Checkpoint:
     """The checkpoint with one step shown whole again. Its id is still the old one."""
     patch = Patch(checkpoint)
     seqs = {str(e.seq) for e in step.entries()}
-    reasons = {other.first: patch.hidden(other.first) for other in steps if other.first != step.first}
+    left = ((e.seq, e.seq, why) for e in messages if str(e.seq) not in seqs and (why := patch.hidden(e.seq)))
     return replace(
         checkpoint,
-        hidden=hidden_ranges(steps, reasons),
+        hidden=joined(messages, left),
         texts={k: v for k, v in checkpoint.texts.items() if k not in seqs},
         args={k: v for k, v in checkpoint.args.items() if k.split(":")[0] not in seqs},
         cause="unfold",

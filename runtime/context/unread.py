@@ -25,11 +25,11 @@ def fold_unread(engine: ContextEngine) -> Checkpoint | None:
     what is left out can be recalled like all else."""
     active = engine.store.active_checkpoint
     start = engine.history.index(active.upto + 1) if active else 0
-    messages = engine.history.messages[start:]
-    size = sum(e.length for e in messages)
+    size = engine.history.bytes_from(start)
     room = int(_WINDOWS * engine.window * engine.settings.chars_per_token)
     if size < max(MUCH, 4 * room):
         return None
+    messages = engine.history.messages[start:]
     steps = list(_steps(messages[: _cut(messages, room)]))
     gone = _gone(steps, room // 2, engine.pinned)
     if not gone:

@@ -12,7 +12,7 @@ import pytest
 from agent.audit import Asked, Audit, Fold, Stretch, audit
 from agent.audit_signs import Finding, forbidden
 from agent.audit_text import audit_lines
-from tests.support.histories import History, engine_for, put
+from tests.support.histories import WINDOWS, History, engine_for, put
 from transcripts.log import TranscriptLog
 from transcripts.records import (
     Assistant,
@@ -245,7 +245,7 @@ def test_damage_and_the_unknown_are_passed_over(tmp_path):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_every_answer_is_accounted_for(seed):
-    drawn = History(seed)
+    drawn = History(seed, WINDOWS[seed % len(WINDOWS)])
     engine = engine_for(drawn.window)
     answers = 0
     for records in drawn.steps:

@@ -11,7 +11,7 @@ import pytest
 from runtime.context.compact import STATE_SHARE
 from runtime.context.facts import empty_facts, gather, state_block, state_sections, told_paths
 from runtime.context.sightings import command_kind, constraints, failed_tests, made, named
-from tests.support.histories import History, engine_for, put
+from tests.support.histories import WINDOWS, History, engine_for, put
 from transcripts.log import Entry
 from transcripts.records import ToolResult, User
 
@@ -208,7 +208,7 @@ def test_facts_of_an_older_log_are_taken_over():
 
 @pytest.mark.parametrize("seed", range(16))
 def test_the_state_never_takes_more_than_its_share_of_the_window(seed):
-    drawn = History(seed)
+    drawn = History(seed, WINDOWS[seed % len(WINDOWS)])
     engine = engine_for(drawn.window)
     for records in drawn.steps:
         put(engine, records)

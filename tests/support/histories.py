@@ -21,17 +21,22 @@ WORDS = (
 SOURCES = ("typed", "typed", "steered", "shell", "harness")
 
 
+WINDOWS = (2_000, 4_000, 8_000, 2_000, 4_000, 8_000, 16_000, 40_000, 200_000, 1_000_000)
+"""Tokens; small ones more than once, for in them everything happens sooner and costs less time to try."""
+
+
 class History:
     """Draws steps for a window (tokens). `steps` begins with the person's words."""
 
-    def __init__(
-        self, seed: int, windows: tuple[int, ...] = (2_000, 4_000, 8_000, 40_000, 200_000), most: int = 25
-    ) -> None:
+    def __init__(self, seed: int, window: int, most: int = 25) -> None:
+        self.seed, self.window = seed, window
         self.random = Random(seed)
-        self.window = self.random.choice(windows)
         self._calls = 0
         self.steps: list[list[Record]] = [[User(self.text() or "go")]]
         self.steps += [self.step() for _ in range(self.random.randint(1, most))]
+
+    def __repr__(self) -> str:
+        return f"History({self.seed}, {self.window})"
 
     def size(self) -> int:
         """Characters: mostly few, some as many as a window has, now and then ten windows of them."""

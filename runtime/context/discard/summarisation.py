@@ -17,14 +17,14 @@ class Summarisation:
 
     def wanted(self, draft: Draft) -> bool:
         """Whether whole steps left the view that no notes cover yet."""
-        return draft.settings.summarise and any(first > draft.notes_upto for first in draft.reasons)
+        return draft.settings.summarise and draft.left_out_upto > draft.notes_upto
 
     async def discard(self, draft: Draft) -> None:
         """Asks for notes; where none can be had, only `notes_status` says so."""
         if draft.summarise is None:
             draft.notes_status = "no notes: no model at hand"
             return
-        newest = max(s.last for s in draft.steps if s.first in draft.reasons)
+        newest = draft.left_out_upto
         try:
             draft.notes = await draft.summarise(instruction(draft, newest))
         except SummaryFailed as error:
