@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import sys
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from agent.mcp.config import ConfigError, Found, find_servers
 from agent.permissions import RuleError
 from agent.permissions.hazards import config_hazard
 from agent.permissions.store import RuleBook
@@ -36,6 +38,7 @@ def examine(settings: Settings, root: Path) -> Iterator[Finding]:
     yield from of_sandbox()
     yield from of_rules(settings, root)
     yield from of_folder(settings, root)
+    yield from of_mcp(settings, root)
     yield from of_programs()
     yield from of_home(settings.home)
 
@@ -94,6 +97,20 @@ def of_folder(settings: Settings, root: Path) -> Iterator[Finding]:
     hazard = config_hazard(str(root))
     if hazard:
         yield Finding("trust", "note", f"git would run what this repository configures as {hazard}; git is asked about")
+
+
+def of_mcp(settings: Settings, root: Path) -> Iterator[Finding]:
+    """Which MCP servers a session would start, without starting one."""
+    try:
+        found = find_servers(settings.home, Trust(settings.home, root), env=os.environ)
+    except ConfigError as error:
+        found = Found(problems=(str(error),))
+    yield from (Finding("mcp", "bad", problem, "mend or remove it") for problem in found.problems)
+    names = ", ".join(s.name for s in found.servers)
+    if names and importlib.util.find_spec("mcp") is None:
+        yield Finding("mcp", "bad", f"{names}: the package mcp is not installed", "pip install 'refold[mcp]'")
+    elif names or not found.problems:
+        yield Finding("mcp", "ok", f"{names}: refold mcp list starts them" if names else "no servers are configured")
 
 
 def of_programs() -> Iterator[Finding]:

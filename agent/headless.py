@@ -59,6 +59,11 @@ async def run_prompts(session: Session, prompts: AsyncIterator[str], order: Orde
         except Stop as stop:
             total = Outcome(stop.code, "input", stop.why)
             await output.result(total, guard)
+        except asyncio.CancelledError:
+            if guard.stopped is None:
+                raise
+            total = run.stopped()
+            await output.result(total, guard)
     await _close_model(session)
     return total
 
@@ -71,6 +76,7 @@ def facts(session: Session) -> dict[str, Any]:
         "model": session.model.name,
         "permissionMode": str(session.permissions.mode),
         "tools": list(session.toolbox.tools),
+        "mcp_servers": session.servers.facts(),
         "apiKeySource": session.settings.source("api_key") if session.settings.api_key else "none",
         "meta": {"short": session.name or session.id, "log": str(session.path or ""), "window": session.model.window},
     }
@@ -87,10 +93,15 @@ class _Run:
     lost: str = ""
 
     async def opened(self) -> None:
-        """Tells what session this is."""
+        """Tells what session this is; its MCP servers are started before, for they bring tools."""
+        self.guard.idle = True
+        early = [event async for event in self.session.open_servers()]
+        self.guard.idle = False
         await self.output.start(facts(self.session))
         for notice in [*self.session.settings.warnings, *self.session.notices]:
             await self.output.event(Notice(notice, "warning"))
+        for event in early:
+            await self.output.event(event)
 
     async def next_prompt(self, prompts: AsyncIterator[str]) -> str | None:
         """The next prompt; None at the end, and where the run was stopped while it waited."""
@@ -210,6 +221,8 @@ class _Run:
         judged = self.session.permissions.judge(box.tools[call.name], call.args, box.ctx)
         rules = [r for r in judged.rule.splitlines() if judged.decision == "ask"]
         way = "".join(f" --allow {shlex.quote(r)}" for r in rules)
+        if self.session.hooks and (said := self.session.hooks.refused.get(call.id)):
+            return f"{title} ({said})"
         return f"{title} ({judged.reason})" + (f"; to allow it:{way}" if way else "")
 
     def stopped(self) -> Outcome:

@@ -7,7 +7,7 @@ one, and started again, confined as it has to be by then, at the next call.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -198,13 +198,11 @@ class Servers:
             if not needed or _STRICTEST_FIRST.index(needed) < _STRICTEST_FIRST.index(link.confinement):
                 self._drop(server, at_once=True)
 
+    def facts(self) -> list[dict[str, str]]:
+        """How each server stands, for the first line of stream-json."""
+        return [{"name": s.config.name, "status": "pending" if s.state == "waiting" else s.state} for s in self.all]
+
     def close(self) -> None:
         """Ends all of them; does not wait."""
         for server in self.all:
             self._drop(server)
-
-
-def facts(servers: Servers) -> list[Mapping[str, str]]:
-    """How each server stands, for the first line of stream-json."""
-    words = {"waiting": "pending"}
-    return [{"name": s.config.name, "status": words.get(s.state, s.state)} for s in servers.all]
