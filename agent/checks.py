@@ -14,6 +14,7 @@ from typing import Any
 from agent.exits import Exit
 from agent.guard import Guard
 from agent.outcome import Outcome
+from tools._keeper import Keeper
 
 SHOWN = 6_000
 """Characters of a failed check's output that go back to the model: its end, where the failure stands."""
@@ -46,6 +47,7 @@ async def run_check(command: str, cwd: Path, guard: Guard, env: Mapping[str, str
             os.killpg(process.pid, signal.SIGKILL)
 
     guard.on_stop.append(kill)
+    keeper = Keeper.of_group(process.pid)
     try:
         if guard.stopped is not None:
             kill()
@@ -53,6 +55,7 @@ async def run_check(command: str, cwd: Path, guard: Guard, env: Mapping[str, str
     finally:
         guard.on_stop.remove(kill)
         kill()
+        keeper.close()
     if process.returncode == 0:
         return None
     said = data.decode("utf-8", errors="replace").strip()

@@ -22,7 +22,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools._processes import MARK, group_alive, marked, runs
+from tools._keeper import Keeper
+from tools._processes import GRACE, MARK, group_alive, marked, runs
 from tools.base import ToolContext, ToolFailure
 
 QUIET = {
@@ -36,9 +37,6 @@ QUIET = {
     "PIP_NO_INPUT": "1",
 }
 """Tells programs that nobody is there to answer or to leaf through pages."""
-
-GRACE = 1.5
-"""Seconds between TERM and KILL."""
 
 MAX_OUTPUT = 2 * 1024**3
 """Bytes of output after which a job is stopped: a runaway must not fill the disk."""
@@ -111,6 +109,18 @@ class Jobs:
     last: int = 0
     watcher: threading.Thread | None = None
     owner: int = field(default_factory=os.getpid)
+    running: list[Job] = field(default_factory=list)
+    """All that were started and may still run, those in the foreground too."""
+    keeper: Keeper = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.keeper = Keeper(self.mark)
+
+    def tell_keeper(self) -> None:
+        """Says what has to end when this process is gone."""
+        self.running = [job for job in self.running if job.keep or job.alive()]
+        groups = [job.process.pid for job in self.running if not job.keep]
+        self.keeper.tell(groups, [job.id for job in self.running if job.keep])
 
     def open(self) -> Path:
         """The folder of the outputs; made with the first job."""
@@ -135,6 +145,8 @@ class Jobs:
             final_cwd(job)
         _sweep(self, kept)
         self.jobs.clear()
+        self.running.clear()
+        self.keeper.close()
         if self.folder and not kept:
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder = None
@@ -157,6 +169,7 @@ def start(ctx: ToolContext, command: str, cwd: Path) -> Job:
     argv = bare
     try:
         argv = ctx.wrap(bare, cwd) if ctx.wrap else bare
+        jobs.tell_keeper()
         process = _spawn(ctx, argv, cwd, output, write_end, mark)
     except BaseException as error:
         os.close(read_end)
@@ -167,7 +180,10 @@ def start(ctx: ToolContext, command: str, cwd: Path) -> Job:
         os.close(write_end)
     os.set_blocking(read_end, False)
     confined = argv != bare
-    return Job(jobs.last, command, process, output, read_end, mark, time.monotonic(), confined=confined)
+    job = Job(jobs.last, command, process, output, read_end, mark, time.monotonic(), confined=confined)
+    jobs.running.append(job)
+    jobs.tell_keeper()
+    return job
 
 
 def _argv(ctx: ToolContext, command: str, pipe: int) -> list[str]:
@@ -309,6 +325,7 @@ def _signal(jobs: Iterable[Job], number: int) -> None:
 def settle(ctx: ToolContext, job: Job) -> bool:
     """Keeps a job in the list while anything of it runs; True if it does. Otherwise it is done with."""
     jobs = jobs_of(ctx)
+    jobs.tell_keeper()
     if not job.alive():
         jobs.jobs.pop(job.id, None)
         return False

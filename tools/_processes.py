@@ -1,11 +1,21 @@
-"""Processes that a command left behind, found by their group or by a mark in their environment."""
+"""Processes that a command left behind, found by their group or by a mark in their environment.
+
+Also a program of its own, which a keeper becomes when its session is gone (tools/_keeper.py):
+python _processes.py MARK [GROUP ...] [kNUMBER ...]. Nothing of ours is imported.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+import signal
+import sys
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+GRACE = 1.5
+"""Seconds between TERM and KILL."""
 
 MARK = "REFOLD_JOB"
 """Environment variable by which a process is known that left its group (setsid, daemons)."""
@@ -56,3 +66,37 @@ def runs(pid: int) -> bool:
     except OSError:
         return True
     return True
+
+
+def reap(mark: str, groups: Sequence[int], kept: Iterable[str]) -> None:
+    """Ends these groups and all that carries the mark with a number, but for the whole marks in `kept`: TERM, then KILL
+    for what is left after GRACE seconds."""
+    kept = set(kept)
+
+    def left() -> list[int]:
+        spared = {pid for whole in kept for pid in marked(whole)}
+        return [pid for pid in marked(f"{mark}-", exactly=False) if pid not in spared]
+
+    deadline = time.monotonic() + GRACE
+    _signal_all(signal.SIGTERM, left(), groups)
+    while (left() or any(map(group_alive, groups))) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    _signal_all(signal.SIGKILL, left(), groups)
+
+
+def _signal_all(number: int, pids: Iterable[int], groups: Iterable[int]) -> None:
+    for send, targets in ((os.killpg, groups), (os.kill, pids)):
+        for target in targets:
+            with contextlib.suppress(OSError):
+                send(target, number)
+
+
+def main(words: Sequence[str]) -> None:
+    """What a keeper was told last, as words."""
+    mark, *rest = words
+    kept = [f"{mark}-{word[1:]}" for word in rest if word.startswith("k")]
+    reap(mark, [int(word) for word in rest if word.isdigit()], kept)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

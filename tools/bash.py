@@ -176,4 +176,5 @@ def ended_jobs(ctx: ToolContext) -> list[str]:
 
 def _drop(ctx: ToolContext, job: Job) -> None:
     jobs_of(ctx).jobs.pop(job.id, None)
+    jobs_of(ctx).tell_keeper()
     job.output.unlink(missing_ok=True)

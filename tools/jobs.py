@@ -26,6 +26,7 @@ async def jobs(
         raise ToolFailure(f"There is no job {id}; there are: {known}.")
     if action == "keep":
         job.keep = True
+        jobs_of(ctx).tell_keeper()
         return ToolOutput(f"Job {job.id} stays when the session ends.")
     if action == "wait":
         await watch(job, float(min(max(seconds, 1), 600)), ctx.progress)
@@ -48,6 +49,7 @@ def _report(ctx: ToolContext, job: Job, action: str) -> ToolOutput:
         job.announced = True
         final_cwd(job)
         jobs_of(ctx).jobs.pop(job.id)
+        jobs_of(ctx).tell_keeper()
     meta = {"command": job.command, "exit_code": code, "seconds": round(job.seconds, 3), "job": job.id}
     body = text.rstrip("\n") or "(no new output)"
     return ToolOutput("\n".join([body, *whole, state]), meta=meta)

@@ -291,6 +291,7 @@ def test_a_program_that_forgets_to_close_leaves_nothing(ws):
 
 KILLED = f"""{FORGETFUL}
 import os
+asyncio.run(Toolbox(load_tools(), ctx).run("jobs", {{"action": "keep", "id": 1}}))
 print(ctx.state["jobs"].jobs[1].process.pid, flush=True)
 os.kill(os.getpid(), 9)
 """
