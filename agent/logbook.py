@@ -11,6 +11,7 @@ from typing import Any
 from agent import sessions
 from agent.safety import OWN_KEYS
 from agent.settings import PERMISSION_MODES, Settings
+from agent.task_logs import ENDED
 from agent.version import VERSION
 from runtime.crew import total
 from tools.base import ToolContext
@@ -100,6 +101,8 @@ def kept(entries: Sequence[Entry]) -> Kept:
     for entry in reversed(entries):
         if entry.kind == "usage":
             usage = total(entry.record, usage)
+        elif entry.key == ENDED:
+            usage = total(_usage(entry.record.value.get("usage")), usage)
         elif entry.key in ("name", "model", "mode"):
             found.setdefault(entry.key, entry.record.value)
         elif entry.key == "state" and isinstance(entry.record.value, dict):

@@ -101,7 +101,7 @@ class ToolFinished:
 
 @dataclass(frozen=True)
 class TaskEvent:
-    """Something happened in a sub-agent: `call` is the call that it works for, `task` the id of its own log. `reads`: it
+    """Something happened in a sub-agent: `call` is the call it works for, `task` the id of its own log. `reads`: it
     may only read; `doing`: what it does now and what it has cost, in one line for the person."""
 
     call: ToolCall

@@ -31,7 +31,7 @@ class NotFound(Exception):
 class SessionInfo:
     """One row of the list. Times are UTC, ISO 8601; `size` is bytes; `first` the person's first words; `messages` how
     many were said (0 where that cannot be told from the ends of the file); `problem` why it cannot be resumed as a
-    whole, in plain words, "" where it can."""
+    whole, in plain words, "" where it can; `task_of` the id of the session whose sub-agent it is, "" for a session."""
 
     id: str
     path: Path
@@ -45,6 +45,7 @@ class SessionInfo:
     branch: str
     messages: int = 0
     problem: str = ""
+    task_of: str = ""
 
 
 def sessions_folder(home: Path) -> Path:
@@ -64,19 +65,32 @@ def new_path(home: Path, cwd: Path) -> tuple[str, Path]:
     return ident, project_folder(home, cwd) / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{ident}.jsonl"
 
 
-def list_sessions(home: Path, cwd: Path | None = None) -> list[SessionInfo]:
-    """Sessions in which something was said, the one used last first; of one folder where `cwd` is given.
+def tasks_folder(session: Path) -> Path:
+    """Where the logs of a session's sub-agents lie: beside its own file, under its name."""
+    return session.with_suffix(".tasks")
+
+
+def tasks_of(session: Path) -> list[Path]:
+    """The logs of a session's sub-agents, oldest first."""
+    return sorted(tasks_folder(session).glob("*.jsonl"))
+
+
+def list_sessions(home: Path, cwd: Path | None = None, *, tasks: bool = False) -> list[SessionInfo]:
+    """Sessions in which something was said, the one used last first; of one folder where `cwd` is given. Those of
+    sub-agents only with `tasks`.
 
     A file that is damaged, or newer than this program, is there with its problem; one that cannot be opened is not.
     """
     place = project_folder(home, cwd) if cwd else sessions_folder(home)
-    files = place.glob("*.jsonl") if cwd else place.glob("*/*.jsonl")
+    above = "" if cwd else "*/"
+    files = [*place.glob(f"{above}*.jsonl"), *(place.glob(f"{above}*.tasks/*.jsonl") if tasks else ())]
     found = [info for path in files if (info := describe(path)) is not None]
     return sorted((s for s in found if s.first or s.messages or s.problem), key=lambda s: s.updated, reverse=True)
 
 
 def find_session(home: Path, cwd: Path, ref: str) -> Path:
-    """The file of a session: "latest" (of this folder), a path, a name, an id or the beginning of one.
+    """The file of a session: "latest" (of this folder), a path, a name, an id or the beginning of one. A sub-agent's is
+    found by its id.
 
     Raises NotFound where nothing or more than one answers.
     """
@@ -89,6 +103,7 @@ def find_session(home: Path, cwd: Path, ref: str) -> Path:
         return Path(ref).expanduser()
     everywhere = list_sessions(home)
     found = [s for s in everywhere if s.name == ref][:1] or [s for s in everywhere if s.id.startswith(ref)]
+    found = found or [s for s in list_sessions(home, tasks=True) if s.task_of and s.id.startswith(ref)]
     if not found:
         raise NotFound(f"No session has the id or name {ref!r}; `refold sessions` lists them.")
     if len({s.id for s in found}) > 1:
@@ -128,6 +143,7 @@ def describe(path: Path) -> SessionInfo | None:
         branch=start.branch,
         messages=int(summary.get("messages", 0)) + back.messages if back.state or back.whole else 0,
         problem=front.problem or back.problem or ("" if front.records + back.records else "nothing in it can be read"),
+        task_of=path.parent.stem.rpartition("-")[2] if path.parent.suffix == ".tasks" else "",
     )
 
 

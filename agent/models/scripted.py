@@ -98,6 +98,14 @@ class Scripted:
         """Takes a window that an error named; a script's server is nobody to remember."""
         self._window, self._source = tokens, "learned"
 
+    def for_task(self, description: str) -> Scripted:
+        """What plays a sub-agent's part: the answers that the setting `tasks` has for this description; without any,
+        this script itself goes on."""
+        own = (self._head.get("tasks") or {}).get(description)
+        if own is None:
+            return self
+        return Scripted(own, window=self._window, name=self.name.partition(":")[2], head=self._head)
+
     async def prepare(self) -> None:
         """Nothing takes time here."""
 

@@ -21,7 +21,7 @@ from agent.permissions.rules import (
 )
 from agent.permissions.store import RuleBook
 from agent.permissions.verdicts import MODES, Judgement, Mode, Scope
-from tools.base import Tool, ToolContext
+from tools.base import TASK, Tool, ToolContext
 
 _QUIET = frozenset({"todo", "recall", "ask_user", "jobs"})
 """Tools of our own that touch nothing but what the session itself has started or said."""
@@ -87,6 +87,8 @@ class Permissions:
         """What may happen to a call. Never raises on what a model can send."""
         if tool.name in _QUIET:
             return Judgement("allow", "it touches nothing outside the session")
+        if tool.name == TASK:
+            return self._judge_task()
         if tool.name == "bash":
             return commands.judge(self, str(args.get("command", "")), ctx.cwd, outside=args.get("outside") is True)
         if isinstance(tool, McpTool):
@@ -206,6 +208,12 @@ class Permissions:
         if self.mode == "yolo":
             return Judgement("allow", "the mode yolo asks for nothing", effects=False)
         return Judgement("ask", f"nobody has allowed {host or 'this host'}", f"fetch({host})", host, effects=False)
+
+    def _judge_task(self) -> Judgement:
+        rule = strongest(r for r in self.rules if r.tool == TASK)
+        if rule is not None and rule.decision != "allow":
+            return Judgement(rule.decision, f"your rule {rule} says so", str(rule), effects=False)
+        return Judgement("allow", "each call of a sub-agent is judged by itself", effects=False)
 
     def _judge_named(self, kind: str, name: str, tool: Tool) -> Judgement:
         rule = strongest(
