@@ -88,10 +88,12 @@ def test_an_append_costs_the_same_at_the_end_of_a_long_log(tmp_path: Path) -> No
 def test_a_step_costs_the_same_in_a_long_session(tmp_path: Path) -> None:
     long_log(tmp_path / "home", tmp_path, RECORDS, SIZE)
     (tmp_path / "a.txt").write_text("a line\n" * 20)
-    steps = [{"calls": [call("read", path="a.txt", offset=n % 7 + 1)]} for n in range(40)]
+    usage = {"input_tokens": 0, "output_tokens": 9}  # said, so that the script need not count the whole view
+    reading = [call("read", path="a.txt", offset=n % 7 + 1) for n in range(40)]
+    steps = [*({"calls": [one], "usage": usage} for one in reading), {"text": "Done.", "usage": usage}]
 
     def run(resume: str) -> float:
-        model = Scripted([*steps, "Done."], window=400_000)
+        model = Scripted(steps, window=400_000)
         with Session.start(settings(tmp_path / "home"), cwd=tmp_path, model=model, resume=resume) as session:
             session.engine.build_model_view()
 
@@ -105,7 +107,7 @@ def test_a_step_costs_the_same_in_a_long_session(tmp_path: Path) -> None:
 
     short, long = min(run(""), run("")), min(run("aaaa0001"), run("aaaa0001"))
     print(f"step: {short * 1000:.1f} ms in a new session, {long * 1000:.1f} ms behind {RECORDS:,} records")
-    assert long < max(2 * short, short + 0.004)
+    assert long < max(1.5 * short, short + 0.001)
 
 
 def test_a_past_too_large_to_be_read_is_left_out_unread(tmp_path: Path) -> None:
