@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from agent.extend.prompts import Prompt, load_prompts
 from agent.extend.skills import Skill, load_skills, person_folders, skill_words
 from agent.trust import Brought, Trust, brings
+
+UNTRUSTED = "This folder brings along"
+"""How the line about files that are not trusted begins; a face that asks about them leaves the line out."""
+
+
+@dataclass(frozen=True)
+class Untrusted:
+    """Files of a folder that do nothing yet; `changed` are those of them that were trusted as they once were."""
+
+    files: tuple[Brought, ...] = ()
+    changed: tuple[Brought, ...] = ()
 
 
 class Extensions:
@@ -32,20 +44,24 @@ class Extensions:
         """The part of the system prompt that names the skills."""
         return skill_words(self.skills.values())
 
-    def untrusted_words(self) -> str:
-        """One line about what the folder brings along and is not trusted; "" where there is nothing of the kind."""
+    def untrusted(self) -> Untrusted:
+        """What the folder brings along and is not trusted as it is now; what is the person's own is left out."""
         if self._bare or not brings(self._trust.root):
-            return ""
+            return Untrusted()
         state = self._trust.state()
-        new = [b for b in state.new if not self._is_own(b)]
-        changed = [b for b in state.changed if not self._is_own(b)]
-        if not new and not changed:
+        new, changed = ([b for b in part if not self._is_own(b)] for part in (state.new, state.changed))
+        return Untrusted((*new, *changed), tuple(changed))
+
+    def untrusted_words(self) -> str:
+        """One line about what is not trusted, which begins with UNTRUSTED; "" where there is nothing of the kind."""
+        found = self.untrusted()
+        if not found.files:
             return ""
-        kinds = ", ".join(dict.fromkeys(b.what for b in (*new, *changed)))
-        count = len(new) + len(changed)
+        kinds = ", ".join(dict.fromkeys(b.what for b in found.files))
+        count, changed = len(found.files), len(found.changed)
         files = "1 file" if count == 1 else f"{count} files"
-        since = f", {len(changed)} of them changed since you did" if changed else ""
-        return f"This folder brings along {files} ({kinds}) that do nothing until you trust them{since}: /trust."
+        since = f", {changed} of them changed since you did" if changed else ""
+        return f"{UNTRUSTED} {files} ({kinds}) that do nothing until you trust them{since}: /trust."
 
     def _is_own(self, file: Brought) -> bool:
         """Whether a file of the workspace is one of the person's: where they work in their home, some are both."""

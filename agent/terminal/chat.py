@@ -11,11 +11,12 @@ from typing import Any
 
 from agent.commands._own import commands_for
 from agent.commands.base import Command, find
+from agent.extend.extensions import UNTRUSTED
 from agent.identity import git_branch
 from agent.permissions import MODES
 from agent.session import Session
 from agent.settings import Settings
-from agent.terminal import blocks, keys, outside
+from agent.terminal import blocks, keys, outside, trusting
 from agent.terminal.deck import Deck
 from agent.terminal.dialogs import Option, Picker
 from agent.terminal.face import ChatFace
@@ -107,13 +108,15 @@ class Chat:
         replay(self.deck.screen, self.talk.session.engine.history.messages, self.talk.view.title)
         self._told = 0
         self._show_notices()
+        self.talk.beside(trusting.ask(self.talk, self.face))
 
     def _show_notices(self) -> None:
         """Says what the session has to say beside its events, each once."""
         notices = self.talk.session.notices
         while self._told < len(notices):
             self._told += 1
-            self.face.say(notices[self._told - 1], "warn")
+            if not notices[self._told - 1].startswith(UNTRUSTED):  # it is asked about
+                self.face.say(notices[self._told - 1], "warn")
 
     def _refresh(self) -> None:
         session, view, status = self.talk.session, self.talk.view, self._status
