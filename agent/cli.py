@@ -84,6 +84,7 @@ SESSION = (
     Option(("--deny", "--disallowedTools"), "A rule of what may never run (repeatable)", list, "RULE"),
     Option(("--mcp-config",), "A file of MCP servers, as if it were your own (repeatable)", list, "FILE"),
     Option(("--no-mcp",), "Start no MCP servers", bool),
+    Option(("--no-hooks",), "Run no hooks", bool),
     Option(("--effort",), "Reasoning effort, for models that have one", metavar="LEVEL", setting=True),
     Option(("--system-prompt",), "Use this system prompt in place of refold's own", metavar="TEXT", setting=True),
     Option(("--append-system-prompt",), "Add this to the system prompt", metavar="TEXT", setting=True),
@@ -198,6 +199,13 @@ COMMANDS = (
         "agent.cli_safety:permissions",
         (CD, Option(("--permission-mode",), "Judge as in this mode", metavar="MODE", values=MODES)),
         (Argument("words", "explain CMD, or list (default)", many=True),),
+    ),
+    Command(
+        "hooks",
+        "The hooks that would run here: when, what, from which file, and whether they are trusted",
+        "agent.cli_hooks:hooks",
+        (CD,),
+        (Argument("action", "list (default)"),),
     ),
     Command(
         "models",

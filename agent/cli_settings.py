@@ -36,6 +36,7 @@ def open_settings(values: Values) -> tuple[Settings, Path]:
     flags |= {
         "mcp_config": named,
         "no_mcp": values["no_mcp"],
+        "no_hooks": values["no_hooks"],
         "add_dirs": folders,
         "allow": tuple(values["allow"]),
         "deny": tuple(values["deny"]),

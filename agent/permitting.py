@@ -3,7 +3,7 @@ and each of its sub-agents has one over the same guards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,13 +17,14 @@ from transcripts.log import Entry
 from transcripts.records import Note, ToolCall
 
 Judge = Callable[[Tool, Mapping[str, Any], ToolContext], Judgement]
+Before = Callable[[ToolCall, Tool, Mapping[str, Any], ToolContext, Judgement], Awaitable[Judgement]]
 
 
 @dataclass
 class Permitting:
     """Answers for the calls of one toolbox. `judge` says what may happen to a call, `approver` gives who is asked
     (None: nobody is there), `note` writes a snapshot down in the session's log. `by` tells the person whose call it
-    is; "" for the session's own."""
+    is; "" for the session's own. `before`, where there is one, may judge anew before anybody is asked."""
 
     toolbox: Toolbox
     safety: Safety
@@ -31,6 +32,7 @@ class Permitting:
     approver: Callable[[], Approver | None]
     note: Callable[[Note], Entry]
     by: str = ""
+    before: Before | None = None
 
     async def permit(self, call: ToolCall) -> Permit:
         """Whether a call may run. One that may is prepared: its confinement, its snapshot."""
@@ -40,6 +42,8 @@ class Permitting:
         if problem:
             return Permit(True)
         judgement = self.judge(tool, args, ctx)
+        if self.before is not None:
+            judgement = await self.before(call, tool, args, ctx, judgement)
         if judgement.decision == "deny":
             return Permit(False, f"[Denied: {judgement.reason}]")
         if judgement.decision == "ask":

@@ -11,11 +11,14 @@ import contextlib
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agent import logbook, workshop
 from agent.extend.extensions import Extensions
+from agent.extend.hooking import Facts
+from agent.extend.turns import hooked_turn
 from agent.logbook import SessionError
 from agent.models import make_model
 from agent.permissions import Approver, Permissions
@@ -62,7 +65,15 @@ class Session:
         self._mode = ""
         self._is_new = not any(e.kind == "user" for e in log.entries)
         self._kept = logbook.kept(log.entries)
+        note = lambda note: self.engine.append(note)  # noqa: E731  # the engine changes with the model
+        self.hooks = workshop.make_hooks(
+            settings, self.safety, self.notices, self._facts, note, resumed=not self._is_new
+        )
         self._make_parts()
+
+    def _facts(self) -> Facts:
+        """What hooks are told of the session."""
+        return Facts(self.id, str(self.log.path or ""), str(self.toolbox.ctx.cwd), self.permissions.mode)
 
     def _make_parts(self) -> None:
         profile = workshop.profile_of(self.model)
@@ -76,8 +87,9 @@ class Session:
         ctx = self.toolbox.ctx
         ctx.recall, ctx.share = self.engine.recall, self.engine.policy.share
         self.safety.install(ctx)
+        before = self.hooks.before_call if self.hooks else None
         self.permitting = Permitting(
-            self.toolbox, self.safety, self.permissions.judge, lambda: self.approve, self.engine.append
+            self.toolbox, self.safety, self.permissions.judge, lambda: self.approve, self.engine.append, before=before
         )
         logbook.restore_tools(ctx, self.engine.history.messages, self._kept)
 
@@ -143,10 +155,11 @@ class Session:
             if refusal := workshop.floor_refusal(self.engine):
                 yield TurnEnded("error", message=refusal, kind=ModelErrorKind.CONFIG)
                 return
-            crew = Crew(self.engine, self.model, self.toolbox, self.permitting.permit, self._steered, self.limits)
-            turn = run_turn(crew, prompt)
+            turn = self._turn(prompt)
             while (event := await self._next(turn)) is not None:
                 self._note(event)
+                for words in self.hooks.take_told() if self.hooks else ():
+                    yield Notice(words, "warning")
                 yield event
                 if isinstance(event, ToolFinished) and (words := told(event.result.meta.get("redacted") or {})):
                     yield Notice(words, "warning")
@@ -160,6 +173,13 @@ class Session:
         finally:
             self._task = None
             await turn.aclose()
+
+    def _turn(self, prompt: User) -> AsyncGenerator[Event, None]:
+        after = partial(self.hooks.after_call, self.toolbox) if self.hooks else None
+        crew = Crew(
+            self.engine, self.model, self.toolbox, self.permitting.permit, self._steered, self.limits, after=after
+        )
+        return hooked_turn(self.hooks, crew, prompt) if self.hooks else run_turn(crew, prompt)
 
     async def open_servers(self) -> AsyncGenerator[Event, None]:
         """Starts the MCP servers and takes up their tools, once: from then on both are what they are."""

@@ -89,6 +89,7 @@ class Settings:
     deny: tuple[str, ...] = ()
     mcp_config: tuple[Path, ...] = ()
     no_mcp: bool = False
+    no_hooks: bool = False
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     warnings: tuple[str, ...] = ()
 
@@ -248,5 +249,7 @@ NAMES = tuple(name for name in _META if name != "home")
 """The fields that can be set anywhere (`home` is REFOLD_HOME's alone, for everything else is looked up below it)."""
 OWN_FLAGS = ("model", "permission_mode", "effort")
 """Settings with an option of their own; --set gives the others."""
-FLAGS_ONLY = ("system_prompt", "append_system_prompt", "bare", "add_dirs", "allow", "deny", "mcp_config", "no_mcp")
+FLAGS_ONLY = (
+    "system_prompt", "append_system_prompt", "bare", "add_dirs", "allow", "deny", "mcp_config", "no_mcp", "no_hooks",
+)  # fmt: skip
 """The fields that only the command line sets: rules kept in files are the permissions' own."""

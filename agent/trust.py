@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,6 +107,16 @@ class Trust:
                     found[path] = data
         return found
 
+    def stands(self, folders: Sequence[str]) -> bool:
+        """Whether every file below these folders of the workspace is trusted as it is now. A link that leads out of the
+        workspace is not, nor are more files than are looked at."""
+        pinned = self._pinned()
+        paths = [path for folder in folders for path in _files(self.root, folder)]
+        if len(paths) > MAX_FILES:
+            return False
+        found = [next(_one(self.root, path, ""), None) for path in paths]
+        return all(b is not None and pinned.get(b.path) == b.sha for b in found)
+
     def grant(self, files: tuple[Brought, ...] | None = None) -> None:
         """Trusts files as they were shown (all that the folder brings, where none are named). Raises OSError."""
         pinned = {b.path: b.sha for b in (brought(self.root) if files is None else files)}
@@ -153,10 +163,15 @@ def brought(root: str) -> Iterator[Brought]:
     for path, what in _FILES:
         yield from _one(root, path, what)
     for folder, what in _FOLDERS:
-        paths = sorted(p for p in Path(root, folder).rglob("*") if p.is_file())
+        paths = _files(root, folder)
         if len(paths) <= MAX_FILES:
             for path in paths:
-                yield from _one(root, os.path.relpath(path, root), what)
+                yield from _one(root, path, what)
+
+
+def _files(root: str, folder: str) -> list[str]:
+    """The files below a folder, as paths relative to the root, in order."""
+    return [os.path.relpath(p, root) for p in sorted(p for p in Path(root, folder).rglob("*") if p.is_file())]
 
 
 def _one(root: str, path: str, what: str) -> Iterator[Brought]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 from agent.extend.extensions import Extensions
+from agent.extend.hooking import Facts, Hooks
+from agent.extend.hooks import HookError, load_hooks
 from agent.folders import git_root
 from agent.identity import git_branch, make_identity
 from agent.mcp.config import ConfigError, find_servers
@@ -84,6 +87,20 @@ def make_toolbox(settings: Settings, profile: Profile, root: Path, cwd: Path) ->
     """The tools and what they may touch."""
     ctx = ToolContext(root=root, cwd=cwd, takes_images=profile.images)
     return Toolbox(load_tools(profile.tools), ctx)
+
+
+def make_hooks(
+    settings: Settings, safety: Safety, notices: list[str], facts: Callable[[], Facts], note: Callable[[Note], object],
+    resumed: bool,
+) -> Hooks | None:  # fmt: skip
+    """The hooks of a session; None where there are none. Raises SettingsError for a file that counts and is broken."""
+    if settings.bare or settings.no_hooks:
+        return None
+    try:
+        found = load_hooks(settings.home, safety.trust, notices)
+    except HookError as error:
+        raise SettingsError(f"{error}. --no-hooks goes on without any.") from error
+    return Hooks(found, safety, facts, note, resumed) if found else None
 
 
 def make_engine(
