@@ -4,7 +4,7 @@ have told better was out of view. Code can be wrong about words, so every sign n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,7 +127,7 @@ class Signs:
             self._run(command, entry)
         if record.name in _WRITERS and record.status == "ok":
             self._runs.clear()
-        self._obey(entry, path if record.name in _WRITERS and record.status == "ok" else None, command)
+        self._obey(entry, list(record.files) if record.name in _WRITERS and record.status == "ok" else [], command)
 
     # -- again --------------------------------------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class Signs:
 
     # -- against the person's word ------------------------------------------------------------------------------------
 
-    def _obey(self, entry: Entry, wrote: Any, command: Any) -> None:
+    def _obey(self, entry: Entry, wrote: Sequence[str], command: Any) -> None:
         for constraint in self._constraints:
             what = _breach(constraint, wrote, command)
             if what:
@@ -200,12 +200,12 @@ def forbidden(words: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(dict.fromkeys(f for f in files if len(f) > 2)), tuple(dict.fromkeys(c for c in commands if len(c) > 3))
 
 
-def _breach(constraint: _Constraint, wrote: Any, command: Any) -> str:
+def _breach(constraint: _Constraint, wrote: Sequence[str], command: Any) -> str:
     """What was done against a constraint, in words; "" where nothing was."""
-    if isinstance(wrote, str):
-        inside = f"/{wrote.strip('/')}/"
+    for path in wrote:
+        inside = f"/{path.strip('/')}/"
         if any(f"/{file.strip('/')}/" in inside for file in constraint.files):
-            return f"wrote {wrote}"
+            return f"wrote {path}"
     if isinstance(command, str):
         changes = bool(_CHANGING.search(command))
         if any(_stands_in(c, command) for c in constraint.commands) or (

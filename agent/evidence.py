@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from runtime.events import Event, ToolFinished, ToolStarted
+from runtime.events import Event, TaskEvent, ToolFinished, ToolStarted
 from transcripts.records import ToolResult
 
 _CHECK = re.compile(
@@ -47,6 +47,8 @@ class Evidence:
             case ToolFinished(call, result):
                 self._finished(result, call.id in self._writes)
                 self._writes.discard(call.id)
+            case TaskEvent() if not event.reads:
+                self.see(event.event)
             case _:
                 pass
 
@@ -54,10 +56,10 @@ class Evidence:
         command, code = result.meta.get("command"), result.meta.get("exit_code")
         if isinstance(command, str) and isinstance(code, int):
             self._ran(command, code)
-        elif writes and result.status == "ok" and isinstance(result.meta.get("path"), str):
-            name = PurePath(result.meta["path"]).name
-            self.edited = [*(e for e in self.edited if e != name), name]
-            self.fresh = True
+        elif writes and result.status == "ok":
+            for name in dict.fromkeys(PurePath(path).name for path in result.files):
+                self.edited = [*(e for e in self.edited if e != name), name]
+                self.fresh = True
 
     def _ran(self, command: str, code: int) -> None:
         """A command ended. One that checks nothing does not take the place of one that does."""

@@ -102,12 +102,12 @@ def kept(entries: Sequence[Entry]) -> Kept:
         if entry.kind == "usage":
             usage = total(entry.record, usage)
         elif entry.key == ENDED:
-            usage = total(_usage(entry.record.value.get("usage")), usage)
+            usage = total(usage_of_note(entry.record.value.get("usage")), usage)
         elif entry.key in ("name", "model", "mode"):
             found.setdefault(entry.key, entry.record.value)
         elif entry.key == "state" and isinstance(entry.record.value, dict):
             state = entry.record.value
-            usage = total(_usage(state.get("usage")), usage)
+            usage = total(usage_of_note(state.get("usage")), usage)
             found = {**state, **found}
             break
     name = found.get("name", start.name if start else "")
@@ -126,7 +126,7 @@ def state(usage: Usage, name: str, spec: str, mode: str, ctx: ToolContext, messa
     return {"name": name, "model": spec, "messages": messages, "usage": counted, "cwd": str(ctx.cwd), **todo}
 
 
-def _usage(value: Any) -> Usage:
+def usage_of_note(value: Any) -> Usage:
     """The usage that `state` wrote; what is not understood counts as unknown."""
     known = {k: v for k, v in value.items() if isinstance(v, (int, float))} if isinstance(value, dict) else {}
     counts: dict[str, Any] = {k: v for k, v in known.items() if k in _COUNTED}
@@ -145,8 +145,8 @@ def restore_tools(ctx: ToolContext, messages: Sequence[Entry], known: Kept) -> N
         if count > _MOST_RESULTS or size > _MOST_BYTES:
             break
         meta = entry.record.meta
-        if isinstance(meta.get("path"), str) and isinstance(meta.get("sha"), str):
-            seen.setdefault(meta["path"], meta["sha"])
+        for path, sha in entry.record.files.items():
+            seen.setdefault(path, sha)
         todo = meta["todo"] if todo is None and isinstance(meta.get("todo"), list) else todo
         cwd = cwd or str(meta.get("cwd") or "")
     ctx.seen.update(reversed(seen.items()))

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from runtime.context.fates import bytes_hash, file_hash
+from runtime.context.hashes import bytes_hash, file_hash
 from runtime.context.redact import MARK
 from runtime.crew import Crew, Turn
 from runtime.events import Event, ToolFinished, ToolProgress, ToolStarted

@@ -19,7 +19,7 @@ def ran(evidence: Evidence, command: str, code: int) -> None:
 def edited(evidence: Evidence, path: str, status: str = "ok") -> None:
     call = ToolCall(f"edit {path}", "edit")
     evidence.see(ToolStarted(call, "write", path))
-    evidence.see(ToolFinished(call, ToolResult(call.id, "edit", "", status, meta={"path": path}), 1))
+    evidence.see(ToolFinished(call, ToolResult(call.id, "edit", "", status, meta={"path": path, "sha": "0" * 64}), 1))
 
 
 def test_a_check_after_the_last_edit_holds() -> None:

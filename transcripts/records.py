@@ -128,7 +128,21 @@ class ToolResult(Record):
     chars: int = 0
     images: tuple[Image, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
-    """Facts for folding and for the face: path, sha, exit_code, command, seconds, diff ..."""
+    """Facts for folding and for the face: path, sha, exit_code, command, seconds, diff ...; `files` in the place of
+    path and sha, or beside them, where a call touched several."""
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files it read or wrote, and the SHA-256 (hex) of each as it left it: "" for one that it removed."""
+        many = self.meta.get("files")
+        items = many if isinstance(many, list) else [self.meta]
+        pairs = [(item.get("path"), item.get("sha")) for item in items if isinstance(item, Mapping)]
+        return {path: sha for path, sha in pairs if isinstance(path, str) and isinstance(sha, str)}
+
+    @property
+    def about(self) -> str:
+        """Its paths, or its command; "" where it has neither."""
+        return str(self.meta.get("path") or ", ".join(self.files) or self.meta.get("command") or "")
 
 
 @dataclass(frozen=True)

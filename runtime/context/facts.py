@@ -5,7 +5,6 @@ Gathered from the records once each; kept inside the checkpoint, so that a fold 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from runtime.context.hashes import UNREADABLE, file_hash
 from runtime.context.sightings import command_kind, constraints, failed_tests, made, named
 from transcripts.log import Entry
 
@@ -23,6 +23,8 @@ _WRITERS = frozenset({"write", "edit", "apply_patch"})
 
 _BASE, _WRITTEN, _READ = "paths below are in:", "files written", "files read"
 _SIGNS = {"pending": "[ ]", "doing": "[>]"}
+_COMPARED = 8_000_000
+"""Bytes of a file beyond which it is not read to see whether it has changed."""
 _LINE = 100
 """Characters that lines of several things have at most, where one thing is not longer by itself."""
 
@@ -64,8 +66,9 @@ def _words(facts: dict[str, Any], seq: int, text: str) -> None:
 
 def _result(facts: dict[str, Any], seq: int, record: Any) -> None:
     meta: Mapping[str, Any] = record.meta
-    if isinstance(meta.get("path"), str) and isinstance(meta.get("sha"), str) and record.status == "ok":
-        _file(facts, seq, record.name in _WRITERS, meta)
+    if record.status == "ok":
+        for path, sha in record.files.items():
+            _file(facts, seq, record.name in _WRITERS, {**meta, "path": path, "sha": sha})
     if isinstance(meta.get("command"), str):
         _command(facts, seq, meta["command"], meta.get("exit_code"), record.text)
     if isinstance(meta.get("todo"), list):
@@ -134,20 +137,11 @@ def _let_oldest_go(table: dict[str, Any], most: int) -> None:
 # -- files, then and now ----------------------------------------------------------------------------------------------
 
 
-def file_sha(path: str, most: int = 8_000_000) -> str:
-    """SHA-256 (hex) of a file's bytes now; "" where it is gone, "?" where it is larger than `most` bytes."""
-    try:
-        p = Path(path)
-        return "?" if p.stat().st_size > most else hashlib.sha256(p.read_bytes()).hexdigest()
-    except OSError:
-        return ""
-
-
 def validity(known: Mapping[str, Any]) -> str:
     """Whether what was seen of a file is still true, in a few words."""
-    now = file_sha(known["path"])
-    if now == "?":
-        return "too large to compare"
+    now = file_hash(Path(known["path"]), _COMPARED)
+    if UNREADABLE in (now, known["sha"]):
+        return "not to be compared now"
     if not now:
         return "since deleted"
     return "unchanged since" if now == known["sha"] else "changed since"

@@ -7,17 +7,13 @@ has; all else is unknown and is called so. Nothing is ever run again because of 
 
 from __future__ import annotations
 
-import hashlib
-import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from runtime.context.hashes import UNREADABLE, file_hash
 from transcripts.log import Entry
 from transcripts.records import ToolCall, ToolResult, ToolStarted
-
-UNREADABLE = "?"
-"""In the place of a hash: a file that cannot be read, so that nothing can be told from it."""
 
 _NOT_RUN = "[Interrupted before this call had any effect. Make it again if it is still needed.]"
 _READ = "[Interrupted: no result came. It only reads, so it can simply be made again.]"
@@ -84,25 +80,7 @@ def _state(path: str, now: str, started: ToolStarted) -> str:
     return _AS_MEANT if now == after else _OTHER
 
 
-def _facts(now: Mapping[str, str]) -> dict[str, str]:
-    """What a write's result says of its file, so that tools and folds know of it."""
-    path, sha = next(iter(now.items()))
-    return {"path": path, "sha": sha} if len(now) == 1 else {}
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 (hex) of a file's bytes; "" where there is none, "?" where it cannot be told."""
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            return UNREADABLE
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-    except OSError:
-        return UNREADABLE
-
-
-def bytes_hash(data: bytes | None) -> str:
-    """The hash that a file of these bytes has; "" for no file."""
-    return "" if data is None else hashlib.sha256(data).hexdigest()
+def _facts(now: Mapping[str, str]) -> dict[str, Any]:
+    """What a write's result says of its files, so that tools and folds know of them."""
+    files = [{"path": path, "sha": sha} for path, sha in now.items()]
+    return files[0] if len(files) == 1 else {"files": files}

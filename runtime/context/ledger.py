@@ -39,7 +39,6 @@ def label(entry: Entry) -> str:
     """What a message is, in a few words."""
     record = entry.record
     if entry.kind == "tool_result":
-        about = record.meta.get("path") or record.meta.get("command") or ""
-        return f"{record.name} result {about}".strip()[:70]
+        return f"{record.name} result {record.about}".strip()[:70]
     who = {"user": "you: ", "assistant": "answer: "}[entry.kind]
     return (who + " ".join(record.text[:200].split()))[:70]

@@ -118,14 +118,13 @@ def _is_copy(entry: Entry) -> bool:
 
 def _about(entry: Entry) -> str:
     if entry.kind == "tool_result":
-        return str(entry.record.meta.get("path", "")) + str(entry.record.meta.get("command", ""))
+        return entry.record.about
     return entry.record.text + " ".join(c.arguments for c in getattr(entry.record, "calls", ()))
 
 
 def _label(entry: Entry) -> str:
     if entry.kind == "tool_result":
-        meta = entry.record.meta
-        where = str(meta.get("path") or meta.get("command") or "")[:80]
+        meta, where = entry.record.meta, entry.record.about[:80]
         ended = f" (exit {meta['exit_code']})" if meta.get("exit_code") is not None else ""
         return f"{entry.record.name} {where}{ended}".strip()
     return {"user": "user", "assistant": "you"}[entry.kind]

@@ -178,7 +178,7 @@ def test_the_same_question_again(tmp_path):
 def test_a_constraint_that_was_away_and_broken(tmp_path):
     told = Told(tmp_path)
     word = told.add(User("Never touch src/legacy.py. Always say please."))
-    told.step("write", {"path": "/w/src/legacy.py"}, path="src/legacy.py")
+    told.step("write", {"path": "/w/src/legacy.py", "sha": "0" * 64}, path="src/legacy.py")
     told.folded({"2-2": "truncation"}, state="the person said:\n(#2) Always say please.")
     broken = told.step("bash", {"command": "rm src/legacy.py"})
     told.step("bash", {"command": "cat src/legacy.py"})

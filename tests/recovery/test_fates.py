@@ -80,7 +80,7 @@ def test_of_several_files_all_must_agree(tmp_path: Path) -> None:
     assert f"{a} is as the call was to leave it; {b} is as it was before" in result.text
     b.write_text("new")
     (result,) = fates(tmp_path / "2.jsonl", *start)
-    assert (result.status, result.meta) == ("ok", {})
+    assert (result.status, result.files) == ("ok", {str(a): sha("new"), str(b): sha("new")})
 
 
 def test_a_pipe_in_the_place_of_a_file_does_not_hang(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 
 from runtime.context.draft import Draft
 from runtime.context.facts import validity
@@ -15,6 +16,9 @@ _LARGE_ARGUMENT = 400
 """Characters from which one argument of an old write call is worth a stub."""
 
 _HEAD_ARGUMENT = 80
+_MOST_NAMES = 4
+"""Files that are named one by one in a stub."""
+
 _KEEP_TOOLS = frozenset({"recall"})
 
 
@@ -62,15 +66,16 @@ def superseded(results: list[tuple[Step, ToolCall, Entry]]) -> dict[int, int]:
     same: dict[tuple[str, str], tuple[int, str]] = {}
     out: dict[int, int] = {}
     for _, call, entry in reversed(results):
-        path, key = entry.record.meta.get("path"), (call.name, call.arguments)
+        files, key = entry.record.files, (call.name, call.arguments)
         again = same.get(key)
-        if call.name == "read" and path in writes:
-            out[entry.seq] = writes[path]
+        rewritten = [writes[path] for path in files if path in writes]
+        if call.name == "read" and rewritten:
+            out[entry.seq] = rewritten[0]
         elif again and (call.name == "read" or again[1] == entry.record.text):
             out[entry.seq] = again[0]
         same.setdefault(key, (entry.seq, entry.record.text))
-        if isinstance(path, str) and call.name != "read" and entry.record.status == "ok":
-            writes.setdefault(path, entry.seq)
+        if call.name != "read" and entry.record.status == "ok":
+            writes = {**dict.fromkeys(files, entry.seq), **writes}
     return out
 
 
@@ -86,13 +91,24 @@ def _stub_result(draft: Draft, step: Step, call: ToolCall, entry: Entry, later: 
 
 def _truth(entry: Entry, later: int) -> str:
     """Whether the result is still true, as far as code can tell."""
-    path, sha = entry.record.meta.get("path"), entry.record.meta.get("sha")
+    files = entry.record.files if entry.record.status == "ok" else {}
     if later:
         return f"superseded by #{later}; "
-    if isinstance(path, str) and isinstance(sha, str) and entry.record.status == "ok":
-        return f"file {validity({'path': path, 'sha': sha})}; "
+    if files:
+        return _stand(files)
     code = entry.record.meta.get("exit_code")
     return f"exit {code}; " if code is not None else ""
+
+
+def _stand(files: Mapping[str, str]) -> str:
+    """How files stand now; where a call touched several, those that stand alike share a word."""
+    alike: dict[str, list[str]] = {}
+    for path, sha in files.items():
+        alike.setdefault(validity({"path": path, "sha": sha}), []).append(os.path.basename(path))
+    if len(files) == 1:
+        return "".join(f"file {truth}; " for truth in alike)
+    shown = {truth: names if len(names) <= _MOST_NAMES else [f"{len(names)} files"] for truth, names in alike.items()}
+    return "".join(f"{', '.join(names)} {truth}; " for truth, names in shown.items())
 
 
 def _stub_arguments(draft: Draft, step: Step, call: ToolCall) -> None:
