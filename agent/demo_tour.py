@@ -77,7 +77,7 @@ def tour(scratch: Path, show: Show) -> bool:
     show.fact("tests after", _verdict(after))
     for line in seen.folds:
         show.fact("folded", line)
-    show.fact("recalled", f"{seen.recalled} time(s), from what had left the view")
+    show.fact("recalled", f"{seen.recalled} time{'' if seen.recalled == 1 else 's'}, from what had left the view")
     show.fact("resumed", f"with {kept} records kept, {_records(seen.log)} at the end; no command ran twice by itself")
     show.fact("transcript", str(seen.log))
     show.fact("took", f"{time.monotonic() - started:.1f} s")

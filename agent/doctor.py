@@ -93,7 +93,8 @@ def of_folder(settings: Settings, root: Path) -> Iterator[Finding]:
         names = ", ".join(b.path for b in (*state.new, *state.changed)[:4])
         yield Finding("trust", "note", f"not trusted, so they do nothing: {names}", "look at them, then /trust")
     else:
-        yield Finding("trust", "ok", f"{len(state.known)} files of this folder are trusted")
+        files = "file of this folder is" if len(state.known) == 1 else "files of this folder are"
+        yield Finding("trust", "ok", f"{len(state.known)} {files} trusted")
     hazard = config_hazard(str(root))
     if hazard:
         yield Finding("trust", "note", f"git would run what this repository configures as {hazard}; git is asked about")

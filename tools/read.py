@@ -80,7 +80,8 @@ def _answer(ctx: ToolContext, where: Path, path: str, page: Page, sha: str, data
         remember_part(ctx, where, sha, data, 1, 0, 0)
         return ToolOutput(f"({path} is empty)", meta=meta)
     if not page.lines:
-        raise ToolFailure(f"{path} has only {page.total} lines; offset {page.first} is beyond its end.")
+        lines = f"{page.total} line{'' if page.total == 1 else 's'}"
+        raise ToolFailure(f"{path} has only {lines}; offset {page.first} is beyond its end.")
     remember_part(ctx, where, sha, data, page.first, page.last, page.total)
     meta["lines"] = f"{page.first}-{page.last}"
     name = shown(ctx, where)

@@ -47,7 +47,8 @@ async def write(
     remember_whole(ctx, where, data)
     lines = content.count("\n") + (not content.endswith("\n") and content != "")
     verb = "Created" if before is None else "Replaced"
-    return await changed(ctx, where, before, data, f"{verb} {shown(ctx, where)} ({lines} lines). {links}".rstrip())
+    size = f"{lines} line{'' if lines == 1 else 's'}"
+    return await changed(ctx, where, before, data, f"{verb} {shown(ctx, where)} ({size}). {links}".rstrip())
 
 
 TOOL = write

@@ -118,8 +118,7 @@ def describe(path: Path) -> SessionInfo | None:
             stat = os.fstat(file.fileno())
             front = back = _Ends()
             front.take(file.read(_FRONT).split(b"\n"))
-            if not front.first:
-                front.first = _beginning(file)
+            front.first = front.first or front.ran or _beginning(file)
             if stat.st_size <= _FRONT:
                 front.whole = True
             else:
@@ -152,7 +151,7 @@ class _Ends:
 
     def __init__(self) -> None:
         self.start: SessionStart | None = None
-        self.first = ""
+        self.first = self.ran = ""
         self.name: str | None = None
         self.model: str | None = None
         self.state: dict[str, Any] | None = None
@@ -179,6 +178,8 @@ class _Ends:
         match record:
             case SessionStart():
                 self.start = self.start or record
+            case User(text, "shell"):
+                self.ran = self.ran or "! " + text.partition("\n$ ")[2].partition("\n")[0]
             case User():
                 self.first = self.first or (record.text if record.source != "harness" else "")
             case Note("name", value):

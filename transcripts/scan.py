@@ -148,7 +148,9 @@ class _Reader:
         end = max((e.offset for e in self.found), default=-1)
         out.torn = next((r.offset for r in self.bad if r.offset > end), -1)
         if self.repeated:
-            out.problems.append(f"{self.repeated} repeated record(s) were counted once")
+            out.problems.append(
+                f"{self.repeated} repeated {'record was' if self.repeated == 1 else 'records were'} counted once"
+            )
         if self.padding:
             out.problems.append(f"{self.padding:,} NUL bytes stood around records; no record is missing there")
         if self.disorder:

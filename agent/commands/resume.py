@@ -44,7 +44,7 @@ def choices(home: Path, cwd: Path) -> list[Choice]:
 
 def note(info: SessionInfo, now: datetime | None = None) -> str:
     """How long ago a session was used, its id, how much was said, its size, model and branch, and what is wrong."""
-    said = f"{info.messages} messages" if info.messages else ""
+    said = f"{info.messages} message{'' if info.messages == 1 else 's'}" if info.messages else ""
     size = f"{max(1, info.size // 1024):,} KB"
     parts = [ago(info.updated, now), info.id, said, size, info.model, info.branch, info.problem]
     return " · ".join(p for p in parts if p)

@@ -105,7 +105,8 @@ class Chat:
 
     def show_session(self) -> None:
         """Draws again what was said, and what there is to know about how it was found."""
-        replay(self.deck.screen, self.talk.session.engine.history.messages, self.talk.view.title)
+        view = self.talk.view
+        replay(self.deck.screen, self.talk.session.engine.history.messages, view.title, view.keep)
         self._told = 0
         self._show_notices()
         self.talk.beside(trusting.ask(self.talk, self.face))
@@ -260,6 +261,9 @@ class Chat:
 
     def expand(self) -> None:
         """Ctrl-O: the newest output in full."""
+        if not self.talk.view.outputs:
+            self._hint("There is no output yet.")
+            return
         self.talk.beside(self.deck.page([(o.title, o.text) for o in self.talk.view.outputs]))
 
     def search_history(self) -> None:

@@ -209,6 +209,7 @@ class Linear:
             return call_title(call)
 
     def _some(self, lines: Sequence[str], most: int) -> None:
+        most = most if len(lines) > most + 1 else len(lines)
         for line in lines[:most]:
             self._line(f"  {line}")
         if len(lines) > most:
@@ -218,7 +219,8 @@ class Linear:
 
     async def approve(self, approval: Approval) -> Verdict:
         """Asks whether a call may run."""
-        self._line(f"May this run? {approval.title}")
+        by = f"{approval.by}: " if approval.by else ""
+        self._line(f"May this run? {one_line(by + approval.title, 400)}")
         self._some(plain(approval.preview).split("\n"), 40)
         if approval.judgement.danger or approval.judgement.reason:
             self._line(f"  ({approval.judgement.danger or approval.judgement.reason})")

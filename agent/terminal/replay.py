@@ -21,25 +21,31 @@ SHOWN = 60
 UNFINISHED = "no result: refold ended before this was over"
 
 
-def replay(screen: Screen, entries: Sequence[Entry], title_of: Callable[[ToolCall], str]) -> None:
-    """Prints the end of a conversation. What refold itself told the model is left out."""
+def replay(
+    screen: Screen, entries: Sequence[Entry], title_of: Callable[[ToolCall], str], keep: Callable[[str, str], None]
+) -> None:
+    """Prints the end of a conversation. What refold itself told the model is left out. `keep(title, text)` gets each
+    output, for Ctrl-O."""
     told = [e for e in entries if e.kind != "user" or e.record.source != "harness"]
-    hidden = len(told) - SHOWN
-    if hidden > 0:
+    hidden = len(told) - SHOWN if len(told) > SHOWN + 1 else 0
+    if hidden:
         screen.print(
             blocks.note(
                 f"{hidden:,} earlier messages are not drawn again; all of them are there.", "info", screen.theme
             )
         )
     calls: dict[str, ToolCall] = {}
-    for entry in told[max(0, hidden) :]:
-        _message(screen, entry.record, calls, title_of)
+    for entry in told[hidden:]:
+        _message(screen, entry.record, calls, title_of, keep)
     for call in calls.values():
         head = blocks.heading(one_line(title_of(call), 160), "unknown", screen.theme)
         screen.print(Text.assemble(head, (f"  {UNFINISHED}", "warn")))
 
 
-def _message(screen: Screen, record: Any, calls: dict[str, ToolCall], title_of: Callable[[ToolCall], str]) -> None:
+def _message(
+    screen: Screen, record: Any, calls: dict[str, ToolCall], title_of: Callable[[ToolCall], str],
+    keep: Callable[[str, str], None],
+) -> None:  # fmt: skip
     theme = screen.theme
     match record:
         case User(text, source):
@@ -53,6 +59,7 @@ def _message(screen: Screen, record: Any, calls: dict[str, ToolCall], title_of: 
             title = title_of(call) if call else record.name
             head = blocks.heading(one_line(title, 160), record.status, theme)
             screen.print(Text.assemble(head, (f"  {facts(record)}", "dim")), short=True)
+            keep(one_line(title, 160), str(record.meta.get("diff") or "") or record.text)
         case _:
             pass
 

@@ -77,6 +77,11 @@ class View:
         self._dirty = False
         self._titles: dict[str, str] = {}
 
+    def keep(self, title: str, text: str) -> None:
+        """One more output for Ctrl-O; one that is empty is not kept."""
+        if text.strip():
+            self.outputs.append(Output(title, text))
+
     def begin_session(self, used: int, window: int) -> None:
         """Another session: nothing of the last one holds any more. `used` of `window` tokens are taken."""
         self.answer, self.used, self.window = "", used, window
@@ -214,7 +219,7 @@ class View:
         self._thoughts.clear()
         self._activity.thinking = ""
         if text:
-            self.outputs.append(Output("thinking", text))
+            self.keep("thinking", text)
             self._screen.print(blocks.thought(text, took, self._screen.theme))
 
     def _recorded(self, event: AnswerRecorded) -> None:
@@ -242,7 +247,7 @@ class View:
             case ToolFinished(call, result):
                 running.pop(call.id, None)
                 title = self._titles.pop(call.id, "") or one_line(self.title(call), 160)
-                self.outputs.append(Output(title, str(result.meta.get("diff") or "") or result.text))
+                self.keep(title, str(result.meta.get("diff") or "") or result.text)
                 self._screen.print(blocks.tool(title, call, result, self._screen.theme), short=True)
 
     def _cut_short(self) -> None:
@@ -251,7 +256,7 @@ class View:
         for run in [r for r in self._activity.running.values() if r.call is not None]:
             assert run.call is not None
             meta = {"seconds": round(now - run.since, 3)}
-            self.outputs.append(Output(run.title, run.output))
+            self.keep(run.title, run.output)
             result = ToolResult(run.call.id, run.call.name, run.output, "interrupted", meta=meta)
             self._screen.print(blocks.tool(run.title, run.call, result, self._screen.theme), short=True)
         self._activity.running.clear()
@@ -276,7 +281,7 @@ class View:
         status = "interrupted" if ran.stopped else "error" if ran.code else "ok"
         meta = {"seconds": ran.seconds} if ran.stopped else {"exit_code": ran.code, "seconds": ran.seconds}
         result = ToolResult("", "bash", ran.output, status, meta=meta)
-        self.outputs.append(Output(ran.command, ran.output))
+        self.keep(ran.command, ran.output)
         self._screen.print(blocks.command(result))
 
     def title(self, call: ToolCall) -> str:

@@ -20,7 +20,7 @@ def test_a_new_file_and_its_folders(ws):
 def test_what_it_wrote_it_may_write_over(ws):
     ws.call("write", path="f", content="one\n")
     out = ws.call("write", path="f", content="two\n")
-    assert (out.text, ws.bytes("f")) == ("Replaced f (1 lines).", b"two\n")
+    assert (out.text, ws.bytes("f")) == ("Replaced f (1 line).", b"two\n")
 
 
 def test_unread_content_is_not_lost(ws):
@@ -65,7 +65,7 @@ def test_a_file_that_went_away_is_made_again(ws):
     path = ws.put("f", "a\n")
     ws.call("read", path="f")
     path.unlink()
-    assert ws.call("write", path="f", content="b\n").text == "Created f (1 lines)."
+    assert ws.call("write", path="f", content="b\n").text == "Created f (1 line)."
 
 
 def test_mode_symlink_encoding_mark_and_line_ends_stay(ws):

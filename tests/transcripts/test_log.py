@@ -197,7 +197,7 @@ def test_repeated_and_swapped_lines_are_put_right(tmp_path: Path) -> None:
     records, problems = opened(path)
     assert records == SAID
     assert problems == [
-        "7 repeated record(s) were counted once",
+        "7 repeated records were counted once",
         "records stood in the wrong order and were put right by their numbers",
     ]
 
