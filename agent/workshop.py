@@ -196,8 +196,9 @@ def close_tools(ctx: ToolContext) -> None:
         close()
 
 
-SMALL_WINDOW = 40_000
-"""Tokens up to which what instructions and tools take of a window is worth a word at the start."""
+TOLD_FLOOR = 0.25
+"""Part of the window beyond which what instructions and tools take of it is worth a word at the start; the status line
+shows it in any case."""
 
 MOST_FLOOR = 0.75
 """Part of the window that instructions and tools may take; with more of it no conversation fits."""
@@ -206,7 +207,7 @@ MOST_FLOOR = 0.75
 def floor_words(engine: ContextEngine) -> str:
     """What the person should know about how much of the window is taken at the start; "" where it is little."""
     floor, window = engine.floor(), engine.window
-    if window > SMALL_WINDOW and floor <= window // 2:
+    if floor <= window * TOLD_FLOOR:
         return ""
     words = f"Instructions and tools take {floor:,} of the window's {window:,} tokens ({100 * floor // window} %)"
     if floor <= window // 2:

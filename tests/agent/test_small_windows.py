@@ -17,7 +17,8 @@ def opened(tmp_path, window):
 
 
 @pytest.mark.parametrize(
-    ("window", "words"), [(200_000, None), (30_000, "Instructions and tools take"), (4_000, "take")]
+    ("window", "words"),
+    [(200_000, None), (30_000, None), (8_000, "Instructions and tools take"), (4_000, "little is left")],
 )
 def test_the_floor_is_told_where_it_matters(tmp_path, window, words):
     with opened(tmp_path, window) as session:
