@@ -145,6 +145,7 @@ COMMANDS = (
         (
             CD,
             Option(("--all", "-a"), "Those of all folders", bool),
+            Option(("--tasks",), "Those of sub-agents as well", bool),
             Option(("--json",), "As JSON lines", bool),
             Option(("--format",), "What export writes", values=("md", "html", "json", "atif")),
             Option(("--output", "-o"), "Where export writes to; without it, to standard output", metavar="FILE"),

@@ -15,7 +15,7 @@ from agent import sessions as files
 from agent.cli_common import told
 from agent.exits import Exit, Stop
 from agent.settings import Settings
-from transcripts.catalog import NotFound, SessionInfo, find_session, list_sessions
+from transcripts.catalog import NotFound, SessionInfo, find_session, list_sessions, tasks_of
 from transcripts.log import LogHeld, LogWriteError, TranscriptLog, VersionError
 from transcripts.records import Assistant, Checkpoint, Gap, Rewind, ToolResult, User, clean
 
@@ -42,7 +42,7 @@ def _sessions(values: Values) -> int:
 
 
 def _list(home: Path, cwd: Path, ref: str, values: Values) -> None:
-    found = list_sessions(home, None if values["all"] else cwd)
+    found = list_sessions(home, None if values["all"] else cwd, tasks=values["tasks"])
     if values["json"]:
         for info in found:
             print(json.dumps({**info.__dict__, "path": str(info.path)}, ensure_ascii=False))
@@ -55,6 +55,7 @@ def _list(home: Path, cwd: Path, ref: str, values: Values) -> None:
 
 def _row(info: SessionInfo, everywhere: bool) -> str:
     words = clean(info.name or info.first[:60] or "(nothing was said)")
+    words = f"sub-agent of {info.task_of}: {words}" if info.task_of else words
     trouble = f"  [{info.problem}]" if info.problem else ""
     where = f"  {info.cwd}" if everywhere else ""
     size = f"{info.size / 1024:>7.0f} KB"
@@ -108,7 +109,8 @@ def _path(home: Path, cwd: Path, ref: str, values: Values) -> None:
 
 def _verify(home: Path, cwd: Path, ref: str, values: Values) -> int:
     """Whether every record can be read and every request comes out as it was sent."""
-    paths = [s.path for s in list_sessions(home)] if values["all"] else [find_session(home, cwd, ref)]
+    one = None if values["all"] else find_session(home, cwd, ref)
+    paths = [one, *tasks_of(one)] if one else [s.path for s in list_sessions(home, tasks=True)]
     found = [check_session.check(path) for path in paths]
     for one in found:
         print(json.dumps(one.as_json(), ensure_ascii=False) if values["json"] else one.words())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,25 +15,40 @@ from agent.export_story import story_of
 from agent.export_text import markdown, page
 from agent.version import VERSION
 from transcripts.blobs import Blobs
-from transcripts.catalog import new_path
+from transcripts.catalog import new_path, tasks_folder, tasks_of
 from transcripts.lines import encode, strip
 from transcripts.log import TranscriptLog, now
 from transcripts.records import FORMAT_VERSION, Note, SessionStart, from_json, to_json
 
 FORMAT = "refold-session"
+_TASK_NAME = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{8}")
 
 
 def whole(log: TranscriptLog) -> str:
-    """All records and blobs of a session as one JSON document, from which `read` makes the same session again."""
+    """All records and blobs of a session and of its sub-agents as one JSON document, from which `read` makes the same
+    session again."""
+    document = _of_log(log)
+    tasks = {path.stem: _of_file(path) for path in (tasks_of(log.path) if log.path else ())}
+    return json.dumps({**document, "tasks": tasks} if tasks else document, indent=1) + "\n"
+
+
+def _of_file(path: Path) -> dict[str, Any]:
+    log = TranscriptLog.open(path, readonly=True)
+    try:
+        return _of_log(log)
+    finally:
+        log.close()
+
+
+def _of_log(log: TranscriptLog) -> dict[str, Any]:
     names = log.blobs.names()
-    document = {
+    return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "program": f"refold {VERSION}",
         "records": [{"seq": e.seq, "at": e.at, **to_json(e.record)} for e in log.entries],
         "blobs": {name: base64.b64encode(body).decode() for name in names if (body := _body(log.blobs, name))},
     }
-    return json.dumps(document, indent=1) + "\n"
 
 
 FORMATS: Mapping[str, Callable[[TranscriptLog], str]] = {
@@ -69,6 +85,10 @@ def read(home: Path, cwd: Path, file: Path) -> Path:
     document = _document(file)
     ident, path = new_path(home, cwd)
     sessions.write_all(path, _lines(document, ident), _blobs(document))
+    for name, task in dict(document.get("tasks") or {}).items():
+        if not _TASK_NAME.fullmatch(name) or not isinstance(task, dict):
+            raise ValueError(f"{file} has a sub-agent that is named {name!r}.")
+        sessions.write_all(tasks_folder(path) / f"{name}.jsonl", _lines(task), _blobs(task))
     return path
 
 
@@ -86,7 +106,8 @@ def _document(file: Path) -> dict[str, Any]:
     return document
 
 
-def _lines(document: Mapping[str, Any], ident: str) -> Iterator[bytes]:
+def _lines(document: Mapping[str, Any], ident: str = "") -> Iterator[bytes]:
+    """The records as lines; with `ident` as those of a new session of that id."""
     last = -1
     begun = False
     for data in document["records"]:
@@ -94,7 +115,7 @@ def _lines(document: Mapping[str, Any], ident: str) -> Iterator[bytes]:
         if seq <= last:
             raise ValueError(f"Record {seq} stands behind record {last}.")
         last = seq
-        if isinstance(record, SessionStart):
+        if isinstance(record, SessionStart) and ident:
             origin = Note("origin", {"id": record.id})
             own = SessionStart(ident, record.cwd, record.program, record.model, branch=record.branch, parent=record.id)
             record, begun = (origin if begun else own), True

@@ -19,6 +19,7 @@ from runtime.events import (
     Event,
     Notice,
     Retrying,
+    TaskEvent,
     ToolFinished,
     ToolStarted,
     Waiting,
@@ -88,6 +89,8 @@ class Progress:
         match event:
             case ToolStarted():
                 self.say(f"> {event.title}")
+            case TaskEvent(event=ToolStarted(title=title)):
+                self.say(f"  > {title}")
             case ToolFinished() if event.result.status != "ok":
                 first = event.result.text.strip().partition("\n")[0][:200]
                 self.say(f"  {event.result.status}: {first}")

@@ -53,7 +53,7 @@ async def go(session: Session, step: Step, *, forth: bool = False) -> RestoreRep
 
 def rewind_conversation(session: Session, turn: Turn) -> None:
     """The conversation goes on from before a message; what came after stays in the log."""
-    session.engine.close_open_calls()
+    session.settle()
     session.engine.append(Rewind(turn.seq - 1))
 
 

@@ -24,11 +24,12 @@ from agent.models import make_model
 from agent.permissions import Approver, Permissions
 from agent.permitting import Permitting
 from agent.settings import Settings
+from agent.subagent import Subagents, with_task
 from runtime.context.compact import CompactOutcome
 from runtime.context.ledger import Row, ledger
 from runtime.context.redact import told
 from runtime.context.report import ContextReport, report_on
-from runtime.crew import Crew, Limits, total
+from runtime.crew import Crew, Limits, Spent, total
 from runtime.events import AnswerRecorded, Compacted, CompactFailed, Compacting, Event, Notice, ToolFinished, TurnEnded
 from runtime.folding import fold_line
 from runtime.loop import run_turn
@@ -58,6 +59,8 @@ class Session:
         self.name, self.spec = "", model.name
         self.limits = Limits(max_steps=settings.max_steps)
         self.usage = Usage()
+        self.spent = Spent()
+        self.subagents = Subagents(self)
         self._lines: list[str] = []
         self._task: asyncio.Task[Any] | None = None
         self._interrupting = False
@@ -78,14 +81,15 @@ class Session:
     def _make_parts(self) -> None:
         profile = workshop.profile_of(self.model)
         self.toolbox = workshop.make_toolbox(self.settings, profile, self.root, self.cwd)
-        self.toolbox.tools = {**self.toolbox.tools, **self.servers.tools}
+        self.toolbox.tools = {**with_task(self.toolbox.tools, self.settings, self.model), **self.servers.tools}
         self.engine = workshop.make_engine(
             self.settings, profile, self.log, self.toolbox, self.notices, self.extensions
         )
         self.limits = workshop.limits_for(profile, self.limits)
         self.engine.set_window(self.model.window, self.model.window_source)
         ctx = self.toolbox.ctx
-        ctx.recall, ctx.share = self.engine.recall, self.engine.policy.share
+        ctx.recall, ctx.share = self.subagents.recall, self.engine.policy.share
+        ctx.task = self.subagents.run
         self.safety.install(ctx)
         before = self.hooks.before_call if self.hooks else None
         self.permitting = Permitting(
@@ -169,6 +173,9 @@ class Session:
             self._task.uncancel()
             if turn is first:
                 self._keep_unasked(prompt)
+            else:
+                self.usage = total(self.usage, self.spent.usage)
+                self._sum_up()
             yield TurnEnded("interrupted")
         finally:
             self._task = None
@@ -176,9 +183,13 @@ class Session:
 
     def _turn(self, prompt: User) -> AsyncGenerator[Event, None]:
         after = partial(self.hooks.after_call, self.toolbox) if self.hooks else None
+        self.spent = Spent(self.limits)
+        with contextlib.suppress(LogWriteError):  # what cannot be written is told by the turn
+            self.settle()
         crew = Crew(
-            self.engine, self.model, self.toolbox, self.permitting.permit, self._steered, self.limits, after=after
-        )
+            self.engine, self.model, self.toolbox, self.permitting.permit, self._steered, self.limits,
+            spent=self.spent, after=after,
+        )  # fmt: skip
         return hooked_turn(self.hooks, crew, prompt) if self.hooks else run_turn(crew, prompt)
 
     async def open_servers(self) -> AsyncGenerator[Event, None]:
@@ -195,7 +206,7 @@ class Session:
     def _keep_unasked(self, prompt: User) -> None:
         """Writes down what was said before the model could be asked."""
         with contextlib.suppress(LogWriteError):
-            self.engine.close_open_calls()
+            self.settle()
             self.engine.append(prompt)
             self.engine.append(TurnEnd("interrupted"))
 
@@ -234,6 +245,11 @@ class Session:
         lines, self._lines = self._lines, []
         return lines
 
+    def settle(self) -> None:
+        """Answers calls that an interrupt or a crash left open. Raises LogWriteError."""
+        self.subagents.settle()
+        self.engine.close_open_calls()
+
     def _note(self, event: Event) -> None:
         if isinstance(event, TurnEnded):
             self.usage = total(self.usage, event.usage)
@@ -249,7 +265,7 @@ class Session:
 
     async def compact(self, focus: str = "") -> AsyncIterator[Event]:
         """Folds now, whatever the estimate says."""
-        self.engine.close_open_calls()
+        self.settle()
         decision = self.engine.should_compact()
         yield Compacting("asked", decision.estimated_tokens, decision.threshold)
         outcome = await self.engine.compact(self.model, cause="asked", focus=focus)

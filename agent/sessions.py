@@ -12,12 +12,13 @@ from pathlib import Path
 
 from agent.folders import git_root
 from agent.safety import snapshots_folder
+from agent.task_logs import BEGUN as TASK_BEGUN
 from agent.undo import NOTE as SNAPSHOT
 from agent.undo import SnapshotError
 from agent.undo.store import Store
 from agent.version import VERSION
 from transcripts.blobs import Blobs, sync_folder
-from transcripts.catalog import new_path
+from transcripts.catalog import new_path, tasks_folder, tasks_of
 from transcripts.lines import encode
 from transcripts.log import Entry, TranscriptLog, VersionError, now
 from transcripts.records import Note, SessionStart
@@ -46,11 +47,21 @@ def fork(home: Path, cwd: Path, source: Path, at: int = 0) -> tuple[TranscriptLo
         entries = old.entries[: whole(old.entries, at)] if at else old.entries
         ident, path = new_path(home, cwd)
         write_all(path, _lines(old, entries, ident, cwd), old.blobs)
+        _copy_tasks(source, path, {str(e.record.value.get("id")) for e in entries if e.key == TASK_BEGUN})
     finally:
         old.close()
     log = TranscriptLog.open(path)
     log.append(Note("name", ""))
     return log, ident
+
+
+def _copy_tasks(source: Path, path: Path, idents: set[str]) -> None:
+    """Copies the logs of the sub-agents that are spoken of, as they are."""
+    for log in (p for p in tasks_of(source) if id_of(p) in idents):
+        tasks_folder(path).mkdir(mode=0o700, exist_ok=True)
+        for beside in log.parent.glob(f"{glob.escape(log.stem)}.*"):
+            to = tasks_folder(path) / beside.name
+            shutil.copytree(beside, to) if beside.is_dir() else shutil.copy2(beside, to)
 
 
 def whole(entries: Sequence[Entry], at: int) -> int:

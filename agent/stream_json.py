@@ -20,6 +20,7 @@ from runtime.events import (
     ReasoningDelta,
     Retrying,
     Steered,
+    TaskEvent,
     TextDelta,
     ToolCallDelta,
     ToolFinished,
@@ -56,10 +57,22 @@ class StreamJson:
             case Steered():
                 message = {"role": "user", "content": [{"type": "text", "text": event.text}]}
                 return [self._line("user", message=message, parent_tool_use_id=None, meta={"seq": event.seq})]
+            case TaskEvent(call, ident, inner):
+                return [_of_task(line, call.id, ident) for line in self._inner(inner)]
             case TextDelta() | ReasoningDelta() | ToolCallDelta() if self.partial:
                 return self._delta(event)
             case _:
                 return self._system(event)
+
+    def _inner(self, event: Event) -> list[Line]:
+        """What a sub-agent said and did; how it got there is in its own log."""
+        match event:
+            case AnswerRecorded():
+                return [self._assistant(event.message, event.usage, event.seq)]
+            case ToolFinished():
+                return [self._result(event.result, event.seq)]
+            case _:
+                return []
 
     def _system(self, event: Event) -> list[Line]:
         match event:
@@ -152,6 +165,11 @@ class StreamJson:
 
     def _line(self, kind: str, **rest: Any) -> Line:
         return {"type": kind, **rest, "session_id": self.session_id, "uuid": next(self._uuids)}
+
+
+def _of_task(line: Line, call: str, ident: str) -> Line:
+    """A line of a sub-agent: which call it works for, and in whose log the record of that number stands."""
+    return {**line, "parent_tool_use_id": call, "meta": {**line["meta"], "task": ident}}
 
 
 def usage_of(usage: Usage) -> Line:

@@ -30,7 +30,19 @@ from agent.version import VERSION
 from runtime.context.engine import ContextEngine
 from runtime.context.recall import page
 from runtime.crew import Crew, Limits, Spent, total
-from runtime.events import AnswerRecorded, Event, TaskEvent, ToolFinished, ToolStarted, TurnEnded
+from runtime.events import (
+    AnswerRecorded,
+    Event,
+    ReasoningDelta,
+    TaskEvent,
+    TextDelta,
+    ToolCallDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnEnded,
+    Waiting,
+)
 from runtime.loop import run_turn
 from runtime.model import Model, ModelError
 from tools.base import EXPLORE, TASK, WORK, Tool, Toolbox, ToolContext, ToolFailure, ToolOutput, load_tools
@@ -42,6 +54,9 @@ SIDE_BY_SIDE = 4
 
 READING = ("read", "bash", "grep", "glob", "todo", "recall", "jobs")
 """The tools of one that only reads; its bash can change nothing."""
+
+_PASSING = (TextDelta, ReasoningDelta, ToolCallDelta, ToolProgress, Waiting)
+"""What comes by the hundred while a sub-agent works; nobody follows it word by word."""
 
 _WORDS = (
     "You are a sub-agent: another agent gave you this task, no person reads along, and only your last answer counts."
@@ -260,7 +275,8 @@ class Child:
         try:
             async for event in turn:
                 ended = event if isinstance(event, TurnEnded) else ended
-                tell(TaskEvent(self.call, self.id, event, self.reads, self._line(event)))
+                if not isinstance(event, _PASSING):
+                    tell(TaskEvent(self.call, self.id, event, self.reads, self._line(event)))
         except asyncio.CancelledError:
             with suppress(LogWriteError):
                 self.crew.engine.close_open_calls()

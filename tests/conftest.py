@@ -48,8 +48,8 @@ def every_request_comes_out_as_it_was_sent(request: pytest.FixtureRequest) -> It
         assert [difference for path in found for difference in differences(path)] == []
 
 
-SESSIONS = tuple(f"{'*/' * depth}sessions/*/*.jsonl" for depth in range(3))
-"""Where a test's sessions lie below its own folder."""
+SESSIONS = tuple(f"{'*/' * depth}sessions/*/{part}*.jsonl" for depth in range(3) for part in ("", "*.tasks/"))
+"""Where a test's sessions, and their sub-agents', lie below its own folder."""
 
 
 def differences(path: Path) -> list[str]:

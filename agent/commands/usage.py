@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.commands.base import Face
+from agent.logbook import usage_of_note
+from agent.task_logs import ENDED
 from runtime.crew import total
 from transcripts.records import Usage
 
 WHILE_BUSY = True
+OF_TASKS = "sub-agents"
 
 
 async def run(face: Face, words: str) -> None:
-    sums = by_model(e.record for e in face.session.log.entries if e.kind == "usage")
+    entries = face.session.log.entries
+    sums = by_model(e.record for e in entries if e.kind == "usage")
+    for cost in (e.record.value for e in entries if e.key == ENDED):
+        n, usage = sums.get(OF_TASKS, (0, Usage()))
+        sums[OF_TASKS] = (n + int(cost.get("requests", 0)), total(usage, usage_of_note(cost.get("usage"))))
     if not sums:
         face.say("No request has been answered yet.")
         return

@@ -21,12 +21,14 @@ _SHOWN = 3
 
 @dataclass
 class Running:
-    """Something that has begun: a call of the model's, or (`call` None) a command of the person's."""
+    """Something that has begun: a call of the model's, or (`call` None) a command of the person's. `doing`: what a
+    sub-agent does now."""
 
     title: str
     since: float
     output: str = ""
     call: ToolCall | None = None
+    doing: str = ""
 
 
 @dataclass
@@ -66,9 +68,11 @@ class Activity:
         now = time.monotonic()
         rows: list[Fragments] = [[("", "")], self._head(width, now)]
         for call in list(self.running.values())[:_SHOWN] if len(self.running) > 1 else ():
-            rows.append([("class:dim", f"  {one_line(f'{call.title} · {seconds(now - call.since)}', width - 3)}")])
+            parts = (call.title, seconds(now - call.since), call.doing)
+            rows.append([("class:dim", f"  {one_line(' · '.join(p for p in parts if p), width - 3)}")])
         if len(self.running) == 1:
-            said = plain(next(iter(self.running.values())).output[-2000:]).rstrip("\n").split("\n")[-_SHOWN:]
+            call = next(iter(self.running.values()))
+            said = plain(call.doing or call.output[-2000:]).rstrip("\n").split("\n")[-_SHOWN:]
             rows += [row("class:dim", f"  {one_line(line, width - 3)}") for line in said if line.strip()]
         elif self.thinking and not self.running:
             rows.append([("class:quote", f"  {one_line(self.thinking[-400:].rpartition(chr(10))[2], width - 3)}")])

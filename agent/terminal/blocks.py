@@ -84,8 +84,8 @@ def command(result: ToolResult) -> Group:
 
 def _tells(result: ToolResult) -> bool:
     """Whether the output itself is worth a few lines: a command's, or what went wrong."""
-    return (
-        result.status in ("error", "unknown", "interrupted") or "exit_code" in result.meta or "command" in result.meta
+    return result.status in ("error", "unknown", "interrupted") or not {"exit_code", "command", "task"}.isdisjoint(
+        result.meta
     )
 
 

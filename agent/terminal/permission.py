@@ -44,9 +44,10 @@ def question(approval: Approval, paper: Callable[[], Paper], full: Callable[[], 
 def title(approval: Approval) -> str:
     """The question in one line."""
     if approval.effect == "execute" and approval.preview:
-        return "Run this command?"
+        return f"Run this command?  {one_line(approval.by, 120)}".rstrip()
     verb = "Make this change?" if approval.effect == "write" else "Allow this?"
-    return f"{verb}  {one_line(approval.title, 120)}"
+    by = f"{approval.by}: " if approval.by else ""
+    return f"{verb}  {one_line(by + approval.title, 120)}"
 
 
 def head_rows(approval: Approval, paper: Paper, width: int, height: int) -> Fragments:

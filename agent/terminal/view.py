@@ -31,6 +31,7 @@ from runtime.events import (
     RequestSent,
     Retrying,
     Steered,
+    TaskEvent,
     TextDelta,
     ToolCallDelta,
     ToolFinished,
@@ -132,7 +133,7 @@ class View:
                 self._activity.phase("waiting for the model")
             case AnswerRecorded():
                 self._recorded(event)
-            case ToolStarted() | ToolProgress() | ToolFinished():
+            case ToolStarted() | ToolProgress() | ToolFinished() | TaskEvent():
                 self._tool(event)
             case _:
                 self._rest(event)
@@ -234,7 +235,7 @@ class View:
 
     # -- calls ------------------------------------------------------------------------------------------------------
 
-    def _tool(self, event: ToolStarted | ToolProgress | ToolFinished) -> None:
+    def _tool(self, event: ToolStarted | ToolProgress | ToolFinished | TaskEvent) -> None:
         running = self._activity.running
         match event:
             case ToolStarted(call, _, title):
@@ -244,6 +245,9 @@ class View:
             case ToolProgress(call, text):
                 if call.id in running:
                     running[call.id].output = (running[call.id].output + text)[-PROGRESS:]
+            case TaskEvent(call):
+                if call.id in running:
+                    running[call.id].doing = event.doing
             case ToolFinished(call, result):
                 running.pop(call.id, None)
                 title = self._titles.pop(call.id, "") or one_line(self.title(call), 160)
@@ -257,7 +261,7 @@ class View:
             assert run.call is not None
             meta = {"seconds": round(now - run.since, 3)}
             self.keep(run.title, run.output)
-            result = ToolResult(run.call.id, run.call.name, run.output, "interrupted", meta=meta)
+            result = ToolResult(run.call.id, run.call.name, run.output or run.doing, "interrupted", meta=meta)
             self._screen.print(blocks.tool(run.title, run.call, result, self._screen.theme), short=True)
         self._activity.running.clear()
 

@@ -35,7 +35,9 @@ def facts(result: ToolResult) -> str:
         parts.append(f"exit {code}")
     if isinstance(meta.get("seconds"), (int, float)) and meta["seconds"] >= 0.1:
         parts.append(seconds(meta["seconds"]))
-    if result.status == "ok" and code is None and not meta.get("diff"):
+    if meta.get("task"):
+        parts.append(f"{meta.get('steps', 0)} requests, {meta.get('tokens', 0):,} tokens")
+    elif result.status == "ok" and code is None and not meta.get("diff"):
         n = len(lines_of(result))
         parts.append(f"{n} line{'s' if n != 1 else ''}" if n else "nothing")
     return ", ".join(p for p in parts if p)
