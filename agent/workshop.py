@@ -196,6 +196,9 @@ def close_tools(ctx: ToolContext) -> None:
         close()
 
 
+SMALL_WINDOW = 40_000
+"""Tokens below which a window is too small to be shared with sub-agents."""
+
 TOLD_FLOOR = 0.25
 """Part of the window beyond which what instructions and tools take of it is worth a word at the start; the status line
 shows it in any case."""
