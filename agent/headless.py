@@ -98,7 +98,7 @@ class _Run:
         early = [event async for event in self.session.open_servers()]
         self.guard.idle = False
         await self.output.start(facts(self.session))
-        for notice in [*self.session.settings.warnings, *self.session.notices]:
+        for notice in self.session.notices:
             await self.output.event(Notice(notice, "warning"))
         for event in early:
             await self.output.event(event)

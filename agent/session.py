@@ -51,7 +51,7 @@ class Session:
         self.settings, self.log, self.id, self.cwd, self.model = settings, log, ident, cwd, model
         self.root = workshop.workspace_root(cwd)
         self.approve = approve
-        self.notices: list[str] = []
+        self.notices: list[str] = list(settings.warnings)
         self.safety = workshop.make_safety(settings, self.root, self.notices)
         self.permissions: Permissions = self.safety.permissions
         self.extensions = Extensions(settings.home, self.safety.trust, self.notices, bare=settings.bare)

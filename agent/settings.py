@@ -1,4 +1,5 @@
-"""What the person decided, and where: flags > environment > .env > user config > defaults; each value knows its source.
+"""What the person decided, and where: flags > environment > .env > trusted folder > user config > defaults; each value
+knows its source.
 
 Two files named .env are read, the checkout's (beside main.py) and ~/.refold/.env, never the one of the folder being
 worked on: a cloned repository must not be able to choose where a conversation is sent.
@@ -12,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+from agent.folder_settings import FolderSettings, of_folder, too_loose
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 """The folder of main.py: a checkout, or refold's own folder where it is installed."""
@@ -107,12 +110,13 @@ class Settings:
         home = _home(flags, env, cwd or Path.cwd())
         layers = [_Layer.of_flags(flags), _Layer.of_environment(env, "in the environment")]
         layers += [_Layer.of_environment(values, f"in {path}") for path, values in _dotenv(home, env)]
-        layers.append(_Layer.of_config(home / "config.toml"))
-        values, sources = _merge(layers)
+        own = _Layer.of_config(home / "config.toml")
+        values, sources = _merge([*layers, own])
         values["home"] = home
         values.update(_guess_model(values, sources))
+        folder = FolderSettings() if flags.get("bare") else of_folder(home, cwd or Path.cwd())
+        warnings = (*own.warnings, *_put_folder(folder, values, sources, own))
         values.update({k: flags[k] for k in FLAGS_ONLY if k in flags})
-        warnings = tuple(w for layer in layers for w in layer.warnings)
         return cls(**values, sources=sources, warnings=warnings)
 
     def source(self, name: str) -> str:
@@ -126,6 +130,9 @@ class _Layer:
 
     found: Mapping[str, tuple[Any, str]]
     warnings: tuple[str, ...] = ()
+
+    def source_of(self, name: str) -> str:
+        return self.found[name][1] if name in self.found else ""
 
     @classmethod
     def of_flags(cls, flags: Mapping[str, Any]) -> _Layer:
@@ -195,6 +202,30 @@ def _merge(layers: list[_Layer]) -> tuple[dict[str, Any], dict[str, str]]:
                 values[name] = _checked(name, raw, source)
                 sources[name] = source
     return values, sources
+
+
+def _put_folder(
+    folder: FolderSettings, values: dict[str, Any], sources: dict[str, str], own: _Layer
+) -> Iterator[str]:  # fmt: skip
+    """Puts the settings of a folder above the person's file and below all else; yields what is to be said of it."""
+    if folder.problem:
+        yield folder.problem
+    ignored = list(folder.ignored)
+    for name, raw in folder.found.items():
+        source = sources.get(name, "default")
+        if not source.startswith("default") and source != own.source_of(name):
+            continue
+        try:
+            value = _checked(name, raw, f"in {folder.path}")
+        except SettingsError as error:
+            yield f"{error}; it is left out"
+            continue
+        if too_loose(name, value, values):
+            ignored.append(name)
+        else:
+            values[name], sources[name] = value, f"in {folder.path}"
+    if ignored:
+        yield f"{folder.path}: what a folder cannot set, or not to this value, is left out: {', '.join(ignored)}"
 
 
 def _guess_model(values: Mapping[str, Any], sources: dict[str, str]) -> dict[str, str]:
