@@ -12,7 +12,7 @@ if sys.path[:1] != [_HOME]:
     sys.path.insert(0, _HOME)
 
 from agent.cli import COMMANDS, Argument, Command, Option, find, help_page, normalise
-from agent.cli_quick import values_of
+from agent.cli_quick import mistyped, values_of
 from agent.version import VERSION
 
 
@@ -23,9 +23,12 @@ def app() -> None:
 
 def run(argv: list[str]) -> int:
     """Runs the words of one command line; gives the exit code. What is plainly right needs no parser."""
-    if argv in (["--version"], ["-V"]):
+    if argv in (["--version"], ["-V"], ["version"]):
         print(f"refold {VERSION}")
         return 0
+    if found := mistyped(argv):
+        print(f"refold: {found}", file=sys.stderr)
+        return 2
     words = argv[: argv.index("--")] if "--" in argv else argv
     if "--help" in words or words == ["-h"] or words == ["help"]:
         print(help_page(find(argv[0])))
@@ -35,12 +38,26 @@ def run(argv: list[str]) -> int:
     values = values_of(command, words[1:]) if command else None
     if command and values is not None:
         return _call(command, values)
-    return _parser()(args=words, prog_name="refold", standalone_mode=True) or 0
+    return _parsed(words, "refold" if words[0] not in argv[:1] else f"refold {words[0]}")
 
 
 def _call(command: Command, values: dict[str, Any]) -> int:
     module, name = command.run.split(":")
     return getattr(importlib.import_module(module), name)(values)
+
+
+def _parsed(words: list[str], typed: str) -> int:
+    """Lets the parser run the words; `typed` is what it is called as in a refusal."""
+    try:
+        return _parser()(args=words, prog_name="refold", standalone_mode=False) or 0
+    except Exception as error:
+        why = getattr(error, "format_message", None)  # the parser's own refusals have one, whatever their class
+        if why is None:
+            raise
+        usage = error.ctx.get_usage() if getattr(error, "ctx", None) else "Usage: refold [OPTIONS] [PROMPT]..."
+        usage = usage.replace(f"refold {words[0]}", typed, 1)
+        print(f"{usage}\nTry '{typed} --help' for help.\n\nrefold: {why()}", file=sys.stderr)
+        return int(getattr(error, "exit_code", 2))
 
 
 def _parser() -> Any:

@@ -9,7 +9,39 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agent.cli import Command, Option
+from agent.cli import COMMANDS, Command, Option, find
+
+_CLOSE = 0.75
+"""How much of a word and a command's name must be the same (0 to 1) for the word to be taken for a slip."""
+
+
+def mistyped(argv: Sequence[str]) -> str:
+    """What to say where the line begins with a slip of a command's name, and is no prompt of several words; "" else."""
+    first, rest = (argv[0], argv[1:]) if argv else ("", argv)
+    if not first.isascii() or not first.isalpha() or find(first) or first in ("help", "version"):
+        return ""
+    if {"-p", "--print"} & set(rest):
+        return ""
+    import difflib
+    import shlex
+
+    names = [c.name for c in COMMANDS if not c.hidden]
+    name = next(iter(difflib.get_close_matches(first.lower(), names, 1, _CLOSE)), "")
+    command = find(name)
+    if command is None or (rest and not rest[0].startswith("-") and rest[0] not in _actions(command)):
+        return ""
+    options = bool(rest) and rest[0].startswith("-")
+    meant = shlex.join(["refold", name, *rest])
+    prompt = shlex.join(["refold", *rest, "--", first] if options else ["refold", "--", first, *rest])
+    return f"there is no command {first!r}; did you mean `{meant}`? To send it as a prompt: `{prompt}`"
+
+
+def _actions(command: Command) -> set[str]:
+    """The words that a command does different things by, as its help names them."""
+    import re
+
+    said = next((a.help for a in command.arguments[:1] if a.name in ("action", "words")), "")
+    return set(re.findall(r"[a-z]+", said)) - {"default", "or"}
 
 
 class Unsure(Exception):

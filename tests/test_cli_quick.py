@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import main
 from agent.cli import COMMANDS, Command, Option, normalise
-from agent.cli_quick import values_of
+from agent.cli_quick import mistyped, values_of
 
 
 class Parsed(Exception):
@@ -90,3 +90,40 @@ def test_everyday_lines_are_read_quickly(words: list[str]) -> None:
 @pytest.mark.parametrize("words", [["--nosuch"], ["--model"], ["--max-turns", "x"], ["--yolo=1"], ["-mlocal"]])
 def test_what_is_odd_is_left_to_the_parser(words: list[str]) -> None:
     assert values_of(COMMANDS[0], words) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "meant", "prompt"),
+    [
+        ("session", "refold sessions", "refold -- session"),
+        ("docter", "refold doctor", "refold -- docter"),
+        ("Sesions --json", "refold sessions --json", "refold --json -- Sesions"),
+        ("session rm x", "refold sessions rm x", "refold -- session rm x"),
+        ("permission explain ls", "refold permissions explain ls", "refold -- permission explain ls"),
+    ],
+)
+def test_a_slip_of_a_command_is_no_prompt(
+    line: str, meant: str, prompt: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = line.split()
+    said = f"refold: there is no command {words[0]!r}; did you mean `{meant}`? To send it as a prompt: `{prompt}`\n"
+    assert main.run(words) == 2
+    assert tuple(capsys.readouterr()) == ("", said)
+    assert mistyped(prompt.split()[1:]) == mistyped([words[0], "-p"]) == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["", "fix", "hello", "session is slow", "sessions", "version", "help", "--json", "- x", "demo.py", "héllo"]
+)
+def test_what_is_no_slip(line: str) -> None:
+    assert mistyped(line.split()) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "typed"), [("--chek x", "refold"), ("chat --chek", "refold chat"), ("x --max-turns 0.5", "refold")]
+)
+def test_a_refusal_names_what_was_typed(line: str, typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(line.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"Usage: {typed} [OPTIONS] [PROMPT]...\nTry '{typed} --help' for help.\n\nrefold: ")
