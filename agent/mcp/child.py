@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import sys
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -23,14 +24,16 @@ SHOWN = 400
 
 
 class Child:
-    """One process. `on_end` is called once, when it says nothing more, however that came."""
+    """One process. `ended` is set when it says nothing more, however that came; `gone`: it went by itself."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> None:
         self._argv, self._env, self._cwd = list(argv), dict(env), cwd
         self._process: asyncio.subprocess.Process | None = None
         self._leash = -1
         self._said: deque[str] = deque(maxlen=20)
+        self._finishing = False
         self.ended = asyncio.Event()
+        self.gone = False
 
     async def start(self) -> None:
         """Starts it. Raises OSError."""
@@ -64,21 +67,36 @@ class Child:
         os.close(descriptor)
 
     async def finish(self) -> None:
-        """Ends it and waits until it has, two seconds at most."""
+        """Ends it and waits until it has, some seconds at most. A cancellation meanwhile, as at the end of a program,
+        hurries it and is obeyed afterwards: a process that is not waited for would be left behind."""
         process = self._process
         if process is None:
             return
         assert process.stdin is not None
         process.stdin.close()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), FAREWELL if self._leash >= 0 else 0.01)
+        cancelled = await self._ended(FAREWELL if self._leash >= 0 else 0)
         self.let_go()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), 2)
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        cancelled = await self._ended(3) or cancelled
+        # Pipes that a stray child still holds would stay open with the transport, which also kills what is left.
+        process._transport.close()  # type: ignore[attr-defined]
+        cancelled = await self._ended(1) or cancelled
+        if cancelled is not None:
+            raise cancelled
+
+    async def _ended(self, seconds: float) -> asyncio.CancelledError | None:
+        """Waits for the end, at most so long; gives the cancellation that cut it short."""
+        assert self._process is not None
+        cancelled: asyncio.CancelledError | None = None
+        deadline = time.monotonic() + seconds
+        while self._process.returncode is None and time.monotonic() < deadline:
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError as error:
+                cancelled = error
+                self.let_go(at_once=True)
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        return cancelled
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
@@ -92,15 +110,17 @@ class Child:
         try:
             yield heard, say
         finally:
+            self._finishing = True
             for task in tasks[1:]:
                 task.cancel()
             for stream in (heard, say, give, take):
                 stream.close()
-            # Its end is waited for even where the task that holds it was cancelled, as at the end of a program.
-            await _in_any_case(self.finish())
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            try:
+                await self.finish()
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _hear(self, give: Any) -> None:
         """Its messages; a line that is none (servers print what they should not) is passed over."""
@@ -122,6 +142,7 @@ class Child:
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
         finally:
+            self.gone = not self._finishing
             self.ended.set()
             give.close()
 
@@ -138,17 +159,3 @@ class Child:
         assert self._process is not None and self._process.stderr is not None
         while data := await self._process.stderr.read(8192):
             self._said.append(data.decode("utf-8", "replace")[-SHOWN:])
-
-
-async def _in_any_case(work: Any) -> None:
-    """Awaits something to its end; a cancellation meanwhile is obeyed afterwards."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    task.result()

@@ -36,6 +36,7 @@ class Link:
         self._abandoned: set[asyncio.Task[Any]] = set()
         self._session: Any = None
         self.tools: list[Any] = []
+        self.stopped = False
 
     @property
     def alive(self) -> bool:
@@ -126,7 +127,9 @@ class Link:
         task.cancel()
 
     def close(self, *, at_once: bool = False) -> None:
-        """Ends the connection, and the process behind it; does not wait, and needs no loop."""
+        """Ends the connection, and the process behind it; does not wait, and needs no loop. `at_once`: it is stopped in
+        the middle of what it does, and `stopped` says so."""
+        self.stopped = self.stopped or at_once
         if self.child is not None:
             self.child.let_go(at_once=at_once)
         keeper = self._keeper
@@ -142,8 +145,8 @@ class Link:
             words = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
         else:
             words = str(error).strip() or type(error).__name__
-        gone = self.child is not None and self.child.ended.is_set()
-        return f"it has ended{self._complaint()}" if gone else f"{words[:500]}"
+        gone = self.child is not None and self.child.gone
+        return f"it has ended{self._complaint()}" if gone else words[:500]
 
     def _complaint(self) -> str:
         said = self.child.complaint if self.child else ""

@@ -135,7 +135,7 @@ class Servers:
         if link.alive:
             return f"The MCP server {name}: {words}."
         mode = self._safety.permissions.mode
-        if server.link is not link:
+        if link.stopped:
             return f"The MCP server {name} was stopped, for the mode is now {mode}. What the call did until then stays."
         return f"The MCP server {name}: {words}. It may have done part of this; it is started again at the next call."
 
