@@ -44,6 +44,11 @@ class Face(Protocol):
         """The model's last answer, "" where there is none."""
         ...
 
+    @property
+    def keys(self) -> Sequence[tuple[str, str, str]]:
+        """(keys, name of the action in `[keys]` or "", what they do), as they are now."""
+        ...
+
     def say(self, text: str, role: str = "info") -> None:
         """One line or paragraph of refold's own; role: info, ok, warn, error."""
         ...

@@ -42,6 +42,7 @@ class Activity:
     tokens: float = 0.0
     thinking: str = ""
     progress: tuple[int, int] = (0, 0)
+    stop_key: str = "Esc"
     running: dict[str, Running] = field(default_factory=dict)
 
     def begin(self, words: str) -> None:
@@ -96,7 +97,7 @@ class Activity:
             )
         if self.tokens >= 1 and not self.running:
             parts.append(f"{count(self.tokens)} tokens")
-        parts.append("Esc stops")
+        parts.append(f"{self.stop_key} stops")
         rest = " · ".join(parts)
         room = width - len(rest) - 6
         if room < 8:

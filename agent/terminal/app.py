@@ -14,7 +14,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from agent.settings import Settings, SettingsError
 from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
 from agent.terminal.keyboard import know_more_keys
+from agent.terminal.keymap import DEFAULT, Keymap, KeysError, read_keys
 from agent.terminal.keys import bindings
 from agent.terminal.theme import Theme, choose_theme, read_colors
 from agent.version import VERSION
@@ -65,7 +66,9 @@ class _Evening:
         self._env = dict(os.environ)
         self._theme = _theme(start.settings, self._env)
         vi = start.settings.editing == "vi"
-        self._deck = Deck(self._theme, self._env, home=start.settings.home, cwd=start.cwd, vi=vi)
+        keymap = _keymap(start.settings)
+        self._theme = replace(self._theme, more=keymap.name("output"))
+        self._deck = Deck(self._theme, self._env, home=start.settings.home, cwd=start.cwd, vi=vi, keymap=keymap)
         self._deck.screen.rings = start.settings.notify
         self._chat: Any = None
         self._failure: Exception | None = None
@@ -152,6 +155,14 @@ def _theme(settings: Settings, env: Mapping[str, str]) -> Theme:
     except ValueError as error:
         name = "theme" if str(error).startswith("theme") else "colors"
         raise SettingsError(f"{error} ({settings.source(name)})") from None
+
+
+def _keymap(settings: Settings) -> Keymap:
+    """The keys, with the person's own. Raises SettingsError."""
+    try:
+        return DEFAULT if settings.bare else read_keys(settings.home)
+    except KeysError as error:
+        raise SettingsError(str(error)) from None
 
 
 def greeting(cwd: Path, theme: Theme, width: int) -> str:

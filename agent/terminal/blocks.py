@@ -64,11 +64,11 @@ def tool(title: str, call: ToolCall, result: ToolResult, theme: Theme) -> Group:
         head.append(" ")
         for count, sign, style in ((added, "+", "ok"), (removed, theme.sign("−", "-"), "error")):
             head.append(f" {sign}{count}" if count else "", style)
-        body = diff.render(changed, DIFF_LINES)
+        body = diff.render(changed, DIFF_LINES, theme.more)
     elif result.meta.get("todo"):
         body = todo(result.meta["todo"], theme)
     elif _tells(result):
-        body = output(lines_of(result))
+        body = output(lines_of(result), theme.more)
     said = facts(result)
     if said:
         head.append(f"  {said}", "dim" if result.status == "ok" else "error" if result.status == "error" else "warn")
@@ -76,10 +76,10 @@ def tool(title: str, call: ToolCall, result: ToolResult, theme: Theme) -> Group:
     return Group(head, *(Padding(b, (0, 0, 0, 2)) for b in body))
 
 
-def command(result: ToolResult) -> Group:
+def command(result: ToolResult, theme: Theme) -> Group:
     """What a command of the person's said, below the line they typed."""
     said = Text(facts(result), style="error" if result.status == "error" else "dim")
-    return Group(*(Padding(line, (0, 0, 0, 2)) for line in (*output(lines_of(result)), said)))
+    return Group(*(Padding(line, (0, 0, 0, 2)) for line in (*output(lines_of(result), theme.more), said)))
 
 
 def _tells(result: ToolResult) -> bool:
@@ -89,14 +89,15 @@ def _tells(result: ToolResult) -> bool:
     )
 
 
-def output(lines: list[str]) -> list[Text]:
-    """The first and the last lines of an output, cut at the width; how many are between them."""
+def output(lines: list[str], more: str) -> list[Text]:
+    """The first and the last lines of an output, cut at the width; how many are between them, and the key that shows
+    them."""
     if len(lines) <= HEAD + TAIL + 1:
         return [_output_line(line) for line in lines]
     hidden = len(lines) - HEAD - TAIL
     return [
         *map(_output_line, lines[:HEAD]),
-        Text(f"… {hidden:,} more lines (Ctrl-O)", style="aside"),
+        Text(f"… {hidden:,} more lines ({more})", style="aside"),
         *map(_output_line, lines[-TAIL:]),
     ]
 
@@ -124,7 +125,7 @@ def todo(items: Any, theme: Theme) -> list[Text]:
 
 def thought(text: str, took: str, theme: Theme) -> Text:
     """What is left of the model's thinking: one line."""
-    return Text(f"{theme.sign('∴', '~')} Thought{took} (Ctrl-O shows it)", style="aside")
+    return Text(f"{theme.sign('∴', '~')} Thought{took} ({theme.more} shows it)", style="aside")
 
 
 def note(text: str, role: str, theme: Theme) -> Text:

@@ -308,6 +308,12 @@ class Chat:
             self.deck.editor.attach(path)
         self.deck.screen.refresh()
 
+    def stash(self) -> None:
+        """Ctrl-S: puts the input aside; on an empty one, brings back what was put aside last."""
+        if not self.deck.editor.unstash() and not self.deck.editor.stash():
+            self._hint("There is nothing to put aside, and nothing to bring back.")
+        self.deck.screen.refresh()
+
     def redraw(self) -> None:
         """Ctrl-L: a clear screen; the scrollback stays."""
         self.deck.screen.clear()

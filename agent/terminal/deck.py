@@ -17,6 +17,7 @@ from agent.terminal.dialogs import Picker
 from agent.terminal.editor import Editor
 from agent.terminal.fragments import Fragments, Rows, row
 from agent.terminal.history import InputHistory
+from agent.terminal.keymap import DEFAULT, Keymap
 from agent.terminal.pager import Pager
 from agent.terminal.region import Live, Region
 from agent.terminal.screen import Screen
@@ -49,14 +50,18 @@ class Hands(Protocol):
     def edit_outside(self) -> None: ...
     def paste_picture(self) -> None: ...
     def redraw(self) -> None: ...
+    def stash(self) -> None: ...
 
 
 class Deck:
     """Owns the screen and everything that is drawn on it."""
 
-    def __init__(self, theme: Theme, env: Mapping[str, str], *, home: Path, cwd: Path, vi: bool = False) -> None:
+    def __init__(
+        self, theme: Theme, env: Mapping[str, str], *, home: Path, cwd: Path, vi: bool = False, keymap: Keymap = DEFAULT
+    ) -> None:
         self.screen = Screen(theme, env, vi=vi)
-        self.activity = Activity(theme.unicode)
+        self.keymap = keymap
+        self.activity = Activity(theme.unicode, stop_key=keymap.name("stop"))
         self.live = Live(activity=self._activity_rows)
         self.editor = Editor(InputHistory(home / "history.jsonl", str(cwd)), self._changed)
         self.suggest = Suggest(lambda name: [], lambda name, words: [], lambda word: None)
@@ -201,7 +206,7 @@ class Entrance:
     def nothing(self) -> None:
         """What has to wait until there is a session."""
 
-    queue = escape = next_mode = expand = search_history = edit_outside = paste_picture = redraw = nothing
+    queue = escape = next_mode = expand = search_history = edit_outside = paste_picture = redraw = stash = nothing
 
 
 async def _ticks(tick: Callable[[int], None]) -> None:

@@ -87,9 +87,9 @@ def counts(diff: str) -> tuple[int, int]:
     return sum(r.sign == "+" for r in rows), sum(r.sign == "-" for r in rows)
 
 
-def render(diff: str, limit: int = 0) -> list[Text]:
-    """The diff as styled lines, at most `limit` of them (0: all) and then one that says how many are left. The name of
-    a file is shown where there are several."""
+def render(diff: str, limit: int = 0, more: str = "Ctrl-O") -> list[Text]:
+    """The diff as styled lines, at most `limit` of them (0: all) and then one that says how many are left, and the key
+    `more` that shows them. The name of a file is shown where there are several."""
     rows = parse(diff)
     if sum(r.sign == "#" for r in rows) < 2:
         rows = [r for r in rows if r.sign != "#"]
@@ -97,7 +97,7 @@ def render(diff: str, limit: int = 0) -> list[Text]:
     shown = rows if not limit or len(rows) <= limit + 1 else rows[:limit]
     out = [_styled(row, wide) for row in shown]
     if len(shown) < len(rows):
-        out.append(Text(f"{'':{wide}}   … {len(rows) - len(shown)} more lines (Ctrl-O)", style="dim"))
+        out.append(Text(f"{'':{wide}}   … {len(rows) - len(shown)} more lines ({more})", style="dim"))
     return out
 
 

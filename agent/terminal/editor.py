@@ -38,6 +38,7 @@ class Editor:
         self._pastes: dict[str, str] = {}
         self._images: dict[str, Path] = {}
         self._count = 0
+        self.aside: list[str] = []
 
     @property
     def text(self) -> str:
@@ -73,6 +74,21 @@ class Editor:
     def pictures(self, text: str) -> list[Path]:
         """The pictures whose chips are in the text."""
         return [self._images[m[0]] for m in _CHIP.finditer(text) if m[0] in self._images]
+
+    def stash(self) -> bool:
+        """Puts the text aside (it goes to the history too, so that it outlives the chat); False where there is none."""
+        if not self.text.strip():
+            return False
+        self.aside.append(self.text)
+        self.take()
+        return True
+
+    def unstash(self) -> bool:
+        """Brings back what was put aside last; False where there is nothing, or where it would be in the way."""
+        if not self.aside or self.text.strip():
+            return False
+        self.put(self.aside.pop())
+        return True
 
     def take(self) -> str:
         """The text as typed (chips not expanded); it goes to the history, and the input is empty."""

@@ -51,6 +51,10 @@ class ChatFace(Printing):
     def answer(self) -> str:
         return self._talk.view.answer
 
+    @property
+    def keys(self) -> Sequence[tuple[str, str, str]]:
+        return self._deck.keymap.rows()
+
     async def choose(self, title: str, choices: Sequence[Choice], *, search: bool = False) -> Any | None:
         options = [Option(c.value, c.label, note=c.note) for c in choices]
         return await self._deck.pick(lambda: Picker(title, options, search=search))

@@ -2,43 +2,66 @@
 
 from __future__ import annotations
 
-from prompt_toolkit.filters import Condition, emacs_insert_mode, vi_insert_mode
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from collections.abc import Callable
+
+from prompt_toolkit.filters import Always, Condition, Filter, emacs_insert_mode, vi_insert_mode
+from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.keys import Keys
 
 from agent.terminal.deck import Deck
+from agent.terminal.keymap import Chord
+
+TAB, ENTER = ("c-i",), ("c-m",)
 
 
 def bindings(deck: Deck) -> KeyBindings:
     """All bindings of the chat beside those of the questions."""
     keys = KeyBindings()
-    _sending(keys, deck)
+    typing = Condition(lambda: not deck.asking)
+    plain = typing & Condition(lambda: not deck.suggest.items)
+    keys.add("tab", filter=plain)(lambda e: None)
+    keys.add("up", filter=plain)(lambda e: deck.hands.up())
+    keys.add("down", filter=plain)(lambda e: deck.editor.buffer.auto_down())
+    for name in ("c-c", "<sigint>"):
+        keys.add(name, filter=typing)(lambda e: deck.hands.control_c())
+    keys.add(Keys.BracketedPaste, filter=typing)(lambda e: deck.editor.paste(e.data))
+    _actions(keys, deck)
     _menu(keys, deck)
     _letters(keys, deck)
     _field(keys, deck)
-    _always(keys, deck)
     return keys
 
 
-def _sending(keys: KeyBindings, deck: Deck) -> None:
+def _actions(keys: KeyBindings, deck: Deck) -> None:
+    """What can be given other keys."""
     typing = Condition(lambda: not deck.asking)
-    insert = typing & (emacs_insert_mode | vi_insert_mode)
-    plain = typing & Condition(lambda: not deck.suggest.items)
+    hands: tuple[tuple[str, Callable[[], None]], ...] = (
+        ("send", lambda: deck.hands.enter()), ("newline", lambda: deck.hands.newline()),
+        ("queue", lambda: deck.hands.queue()), ("stop", lambda: deck.hands.escape()),
+        ("quit", lambda: deck.hands.control_d()), ("mode", lambda: deck.hands.next_mode()),
+        ("output", lambda: deck.hands.expand()), ("history", lambda: deck.hands.search_history()),
+        ("editor", lambda: deck.hands.edit_outside()), ("stash", lambda: deck.hands.stash()),
+        ("picture", lambda: deck.hands.paste_picture()), ("redraw", lambda: deck.hands.redraw()),
+    )  # fmt: skip
+    for name, act in hands:
+        for chord in deck.keymap.chords(name):
+            keys.add(*chord, filter=typing & _when(deck, name, chord))(lambda e, act=act: act())
+    for chord in deck.keymap.chords("suspend"):
+        keys.add(*chord)(lambda e: e.app.create_background_task(deck.screen.suspend()))
+
+
+def _when(deck: Deck, name: str, chord: Chord) -> Filter:
+    """When a key of an action is its own."""
     working = Condition(lambda: deck.hands.busy)
-    newline = lambda e: deck.editor.buffer.insert_text("\n")  # noqa: E731
-    keys.add("enter", filter=typing)(lambda e: deck.hands.enter())
-    keys.add("c-j", filter=insert)(lambda e: deck.hands.newline())
-    keys.add("escape", "enter", filter=insert & ~working)(newline)
-    keys.add("escape", "enter", filter=typing & working)(lambda e: deck.hands.queue())
-    keys.add("tab", filter=plain & working)(lambda e: deck.hands.queue())
-    keys.add("tab", filter=plain & ~working)(lambda e: None)
-    keys.add("up", filter=plain)(lambda e: deck.hands.up())
-    keys.add("down", filter=plain)(lambda e: deck.editor.buffer.auto_down())
-    # In vi's insert mode Esc ends it, as it always does there; on an empty input it stops what runs.
-    stops = ~vi_insert_mode | Condition(lambda: not deck.editor.text or bool(deck.suggest.items))
-    keys.add("escape", filter=typing & stops)(lambda e: deck.hands.escape())
-    keys.add("s-tab", filter=typing)(lambda e: deck.hands.next_mode())
-    keys.add(Keys.BracketedPaste, filter=typing)(lambda e: deck.editor.paste(e.data))
+    if name == "queue":
+        return working & Condition(lambda: chord != TAB or not deck.suggest.items)
+    if name == "newline":
+        # The lone Ctrl+J of a terminal that is not ours yet is Enter: see Entrance.
+        return (emacs_insert_mode | vi_insert_mode) & (~working if chord in deck.keymap.chords("queue") else Always())
+    if name == "stop" and chord == ("escape",):
+        # In vi's insert mode Esc ends it, as it always does there; on an empty input it stops what runs.
+        return ~vi_insert_mode | Condition(lambda: not deck.editor.text or bool(deck.suggest.items))
+    return Always()
 
 
 def _menu(keys: KeyBindings, deck: Deck) -> None:
@@ -46,6 +69,8 @@ def _menu(keys: KeyBindings, deck: Deck) -> None:
     for key, by in (("up", -1), ("c-p", -1), ("down", 1), ("c-n", 1)):
         keys.add(key, filter=open_)(lambda e, by=by: deck.suggest.move(by))
     keys.add("tab", filter=open_)(lambda e: accept(deck))
+    if ENTER not in deck.keymap.chords("send"):
+        keys.add("enter", filter=open_)(lambda e: accept(deck))
 
 
 def accept(deck: Deck) -> bool:
@@ -77,20 +102,3 @@ def _field(keys: KeyBindings, deck: Deck) -> None:
     keys.add("escape", filter=filling)(lambda e: deck.filled(None))
     keys.add("c-c", filter=filling, eager=True)(lambda e: deck.filled(None))
     keys.add("tab", filter=filling)(lambda e: None)
-
-
-def _always(keys: KeyBindings, deck: Deck) -> None:
-    idle = Condition(lambda: not deck.asking)
-
-    def on(name: str, act: str) -> None:
-        def handler(event: KeyPressEvent) -> None:
-            getattr(deck.hands, act)()
-
-        keys.add(name, filter=idle)(handler)
-
-    for name, act in (
-        ("c-c", "control_c"), ("<sigint>", "control_c"), ("c-d", "control_d"), ("c-o", "expand"),
-        ("c-r", "search_history"), ("c-g", "edit_outside"), ("c-v", "paste_picture"), ("c-l", "redraw"),
-    ):  # fmt: skip
-        on(name, act)
-    keys.add("c-z")(lambda e: e.app.create_background_task(deck.screen.suspend()))

@@ -41,6 +41,13 @@ from transcripts.records import User
 OUTPUT_LINES = 6
 """Lines of a call's output that are printed."""
 
+KEYS = (
+    ("Enter", "send; while it works: tell it at its next step"),
+    ("Ctrl-C", "stop, everything is kept; twice: quit"),
+    ("Ctrl-D", "quit"),
+    ("! command", "run a command of yours; !! keeps it from the model"),
+)
+
 
 class Linear:
     """One chat in lines; the Face of its commands as well."""
@@ -272,6 +279,10 @@ class Linear:
     @property
     def answer(self) -> str:
         return self._answer
+
+    @property
+    def keys(self) -> Sequence[tuple[str, str, str]]:
+        return [(key, "", words) for key, words in KEYS]
 
     def say(self, text: str, role: str = "info") -> None:
         self._line(text)

@@ -12,6 +12,7 @@ import select
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from prompt_toolkit.application import Application, in_terminal
@@ -231,7 +232,7 @@ class Screen:
 
     def set_theme(self, theme: Theme) -> None:
         """Other colours, for what is drawn from now on."""
-        self.theme = theme
+        self.theme = replace(theme, more=self.theme.more)
         self._paper = None
         self.app.style = Style.from_dict(theme.toolkit())
         self.refresh()

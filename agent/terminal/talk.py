@@ -141,6 +141,10 @@ class Talk:
         if rows:
             up = self.deck.screen.theme.sign("↑", "Up")
             rows.append([("class:dim", f"  {up} takes it back")])
+        for line in self.deck.editor.aside:
+            rows.append(row("class:dim", f"  {one_line(f'put aside: {line}', width - 3)}"))
+        if self.deck.editor.aside:
+            rows.append([("class:dim", f"  {self.deck.keymap.name('stash')} brings it back")])
         return rows
 
     async def turns(self, line: str, shown: str = "") -> None:

@@ -40,12 +40,14 @@ _SYNTAX = {"ansi": "ansi_dark", "dark": "nord-darker", "light": "friendly"}
 @dataclass(frozen=True)
 class Theme:
     """Styles by role, in rich's words ("bold #rrggbb on #rrggbb"). `color` False: bold and underline only.
-    `unicode` False where the terminal's encoding has no bullets and arrows."""
+    `unicode` False where the terminal's encoding has no bullets and arrows. `more` is the key that shows an output in
+    full, as hints name it."""
 
     name: str = "ansi"
     styles: Mapping[str, str] = field(default_factory=lambda: dict(_ANSI))
     color: bool = True
     unicode: bool = True
+    more: str = "Ctrl-O"
 
     @property
     def syntax(self) -> str:

@@ -286,7 +286,7 @@ class View:
         meta = {"seconds": ran.seconds} if ran.stopped else {"exit_code": ran.code, "seconds": ran.seconds}
         result = ToolResult("", "bash", ran.output, status, meta=meta)
         self.keep(ran.command, ran.output)
-        self._screen.print(blocks.command(result))
+        self._screen.print(blocks.command(result, self._screen.theme))
 
     def title(self, call: ToolCall) -> str:
         """The heading of a call."""
