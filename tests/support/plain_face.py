@@ -18,6 +18,7 @@ class PlainFace:
         self.events: list[Event] = []
         self.answers = list(answers)
         self.answer = ""
+        self.keys: Sequence[tuple[str, str, str]] = ()
 
     def say(self, text: str, role: str = "info") -> None:
         self.lines.append(text if role == "info" else f"{role}: {text}")
