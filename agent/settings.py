@@ -85,6 +85,7 @@ class Settings:
     theme: str = setting("", "colours of the chat: dark, light, ansi")
     colors: str = setting("", "colours of your own: ROLE=STYLE, with commas, such as accent=#ff8800,add=bold green")
     editing: str = setting("emacs", "keys of the chat's input: emacs or vi")
+    status_command: str = setting("", "a command whose first line stands above the chat's status; gets JSON on stdin")
     notify: bool = setting(True, "ring the bell when a long turn ends or a question waits")
     screen_reader: bool = setting(False, "a chat in plain lines, without colours and without anything that moves")
     home: Path = setting(Path("~/.refold"), "folder of sessions, cache and the person's own configuration")

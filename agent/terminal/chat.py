@@ -17,14 +17,17 @@ from agent.permissions import MODES
 from agent.session import Session
 from agent.settings import Settings
 from agent.terminal import blocks, keys, outside, trusting
+from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
 from agent.terminal.dialogs import Option, Picker
 from agent.terminal.face import ChatFace
 from agent.terminal.files import FileIndex
+from agent.terminal.fragments import Rows, row
 from agent.terminal.paper import Paper
 from agent.terminal.questions import Questions
 from agent.terminal.replay import replay
 from agent.terminal.status import Status
+from agent.terminal.statusline import StatusLine, facts_of
 from agent.terminal.talk import Talk
 
 AGAIN = 2.0
@@ -47,6 +50,8 @@ class Chat:
         self._ending: asyncio.Task[None] | None = None
         self._status = Status(unicode=deck.screen.theme.unicode)
         deck.live.status = self._status.fragments
+        deck.live.own_line = self._own_line
+        self._line, self._own = StatusLine(settings.status_command, self._set_own, self._complain), ""
         deck.live.sign = self._sign
         deck.suggest.commands = self._matching
         deck.suggest.arguments = self._arguments
@@ -125,9 +130,21 @@ class Chat:
         status.used, status.window = view.used, view.window or session.model.window
         status.cost = session.usage.cost
         status.sandbox = session.safety.sandbox_words
+        self._line.update(facts_of(session, status), session.cwd, session.toolbox.ctx.env)
         session.toolbox.ctx.ask = self._questions.answer  # a change of the model makes a new toolbox
         self._show_notices()
         self.deck.screen.refresh()
+
+    def _own_line(self, width: int) -> Rows:
+        return [row("class:dim", one_line(self._own, width - 1))] if self._own else []
+
+    def _set_own(self, words: str) -> None:
+        """What the person's own command says of the status."""
+        self._own = words
+        self.deck.screen.refresh()
+
+    def _complain(self, words: str) -> None:
+        self.face.say(words, "warn")
 
     # -- sending ----------------------------------------------------------------------------------------------------
 

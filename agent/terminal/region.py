@@ -42,6 +42,7 @@ class Live:
     waiting: Callable[[int], Rows] = lambda width: []
     menu: Callable[[int], Rows] = lambda width: []
     status: Callable[[int], Fragments] = lambda width: []
+    own_line: Callable[[int], Rows] = lambda width: []
     sign: Callable[[], tuple[str, str]] = lambda: ("class:accent", "› ")
     placeholder: Callable[[], str] = lambda: ""
     dialog: Picker | None = None
@@ -80,6 +81,7 @@ class Region:
                     self._rows(lambda: live.activity(self._columns)),
                     self._rows(lambda: live.waiting(self._columns)),
                     _gap(),
+                    ConditionalContainer(self._rows(lambda: live.own_line(self._columns)), ~asking),
                     ConditionalContainer(self._rows(lambda: [live.status(self._columns)]), ~asking),
                     ConditionalContainer(self._dialog, asking),
                     ConditionalContainer(self._field, ~asking & filling),
