@@ -46,6 +46,7 @@ class Plain:
         close = getattr(self.session.model, "close", None)
         if close is not None:
             self._loop.run_until_complete(close())
+        self._loop.run_until_complete(self.session.servers.finish())
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
         self.session.close()

@@ -138,6 +138,12 @@ class Link:
             if self._session is None:
                 keeper.cancel()
 
+    async def finish(self) -> None:
+        """Ends the connection and waits until that is done."""
+        self.close()
+        if self._keeper is not None:
+            await asyncio.wait([self._keeper])
+
     def _words(self, error: BaseException) -> str:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]

@@ -202,6 +202,10 @@ class Servers:
         """How each server stands, for the first line of stream-json."""
         return [{"name": s.config.name, "status": "pending" if s.state == "waiting" else s.state} for s in self.all]
 
+    async def finish(self) -> None:
+        """Ends all of them and waits until they have, for a loop that is closed next."""
+        await asyncio.gather(*(s.link.finish() for s in self.all if s.link is not None))
+
     def close(self) -> None:
         """Ends all of them; does not wait."""
         for server in self.all:
