@@ -1,7 +1,7 @@
 """Runs the hooks of one session at their moments, and keeps to what they may say.
 
-A hook can make anything stricter. Only the person's own can make one thing easier: what would be asked, where nothing
-is named that could not be taken back. Each run is a note in the log before anybody is told of it.
+A hook can make anything stricter. Only the person's own can make one thing easier: what would be asked, but not what is
+asked in every mode. Each run is a note in the log before anybody is told of it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Hooks:
             return (
                 judgement if judgement.decision == "ask" else replace(judgement, decision="ask", reason=asks, rule="")
             )
-        if allows and judgement.decision == "ask" and not judgement.danger:
+        if allows and judgement.decision == "ask" and not self._safety.permissions.always_asks(tool, args, ctx):
             return replace(judgement, decision="allow", reason=allows)
         return judgement
 

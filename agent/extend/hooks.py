@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.extend.files import tidy
+from agent.faults import reason
 from agent.trust import Trust
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
@@ -79,7 +80,7 @@ def _own_file(home: Path) -> tuple[str, bytes] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise HookError(f"the hooks in {path} cannot be read: {error.strerror}") from error
+        raise HookError(f"the hooks in {path} cannot be read: {reason(error, path)}") from error
 
 
 def hooks_in(data: bytes, file: str, yours: bool, notices: list[str]) -> Iterator[Hook]:

@@ -103,6 +103,14 @@ class Permissions:
             return self._judge_read(args, ctx)
         return self._judge_named(tool.name, tool.name, tool)
 
+    def always_asks(self, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> bool:
+        """Whether a call is asked about in every mode: what could not be taken back, and what an `ask` rule names."""
+        mode, self.mode = self.mode, "yolo"
+        try:
+            return self.judge(tool, args, ctx).decision != "allow"
+        finally:
+            self.mode = mode
+
     def explain(self, command: str, cwd: Path | None = None) -> Judgement:
         """What would happen to a shell command, and why; runs nothing."""
         return commands.judge(self, command, cwd or Path(self.root))
