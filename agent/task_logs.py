@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from agent.faults import reason
 from runtime.context.engine import ContextEngine
 from runtime.crew import total
 from transcripts.catalog import tasks_folder
@@ -104,12 +105,12 @@ def transcript_lines(entries: Sequence[Entry]) -> Iterator[str]:
     for entry in entries:
         record = entry.record
         if entry.kind == "user":
-            yield f"#{entry.seq} task: {record.text}"
+            yield f"task: {record.text}"
         elif entry.kind == "assistant":
-            yield f"#{entry.seq} said: {record.text}"
+            yield f"said: {record.text}"
             yield from (f"  -> {c.name}({c.arguments})" for c in record.calls)
         elif entry.kind == "tool_result":
-            yield f"#{entry.seq} {record.name} {record.status}: {record.text}"
+            yield f"{record.name} {record.status}: {record.text}"
 
 
 def readable(path: Path | None) -> str:
@@ -117,4 +118,4 @@ def readable(path: Path | None) -> str:
     try:
         return transcript(path) if path is not None else "[nothing is kept of it]"
     except (OSError, VersionError) as error:
-        return f"[its log cannot be read: {error}]"
+        return f"[its log cannot be read: {reason(error)}]"
