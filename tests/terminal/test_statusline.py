@@ -16,11 +16,10 @@ def _command(home: Path, text: str) -> None:
 
 
 def test_the_first_line_of_the_command_is_shown_and_kept_up(chat: Chat, home: Path, work: Path) -> None:
-    _command(
-        home,
-        f'cat > {home}/told.json\nprintf "mine: \\033[31m%s\\nsecond\\n" "$(wc -l < {home}/count)"\necho >> {home}/count',
-    )
-    (home / "count").write_text("")
+    count = home / "count"
+    print_it = 'printf "mine: \\033[31m%s\\nsecond\\n"'
+    _command(home, f'cat > {home}/told.json\n{print_it} "$(wc -l < {count})"\necho >> {count}')
+    count.write_text("")
     terminal = chat([{"text": "hello"}])
     terminal.wait("^mine: 0")
     assert "second" not in terminal.text()
