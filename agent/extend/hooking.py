@@ -64,6 +64,7 @@ class Hooks:
                 said = await self._say(hook, tool_name=_name(hook, tool.name), tool_input=given)
                 if said.decision == "deny":
                     self.refused[call.id] = f"the hook `{hook.title}` refuses it: {said.why}"
+                    self._tell(f"The PreToolUse hook `{hook.title}` refused a call: {said.why}")
                     return replace(judgement, decision="deny", reason=self.refused[call.id], rule="")
                 if said.decision == "ask":
                     asks = f"the hook `{hook.title}` wants you to be asked{f': {said.why}' if said.why else ''}"
@@ -134,9 +135,12 @@ class Hooks:
             "out": ran.out[:KEPT], "err": ran.err[:KEPT],
         }  # fmt: skip
         self._note(Note(NOTE, {key: value for key, value in row.items() if value not in ("", None)}))
-        if said.notice and said.notice not in self.told:
-            self.told.append(said.notice)
+        self._tell(said.notice)
         return said
+
+    def _tell(self, words: str) -> None:
+        if words and words not in self.told:
+            self.told.append(words)
 
     async def _run(self, hook: Hook, data: bytes) -> Ran:
         argv, root = ["bash", "-c", hook.command], Path(self._safety.trust.root)

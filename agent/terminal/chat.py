@@ -76,7 +76,7 @@ class Chat:
         deck.suggest_again()
         chat.talk.beside(chat.prepare())
         if prompt:
-            chat.talk.say(prompt)
+            chat._begin_with(prompt)
         draft = deck.editor.text
         for line in entered:
             deck.editor.clear()
@@ -85,6 +85,15 @@ class Chat:
         if entered and draft:
             deck.editor.put(draft)
         return chat
+
+    def _begin_with(self, prompt: str) -> None:
+        """Sends the prompt of the command line; one that names a command of the person's is what that says."""
+        name, _, words = prompt[1:].partition(" ") if prompt.startswith("/") else ("", "", "")
+        command = find(self.commands, name) if name else None
+        if command is not None and command.own:
+            self.talk.start(command.run(self.face, words.strip()))
+        else:
+            self.talk.say(prompt)
 
     async def prepare(self) -> None:
         """What takes time before the first request is done while the person types."""

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from agent.commands._own import commands_for
+from agent.commands._own import commands_for, expanded
 from agent.commands.base import Choice, find
 from agent.permissions import Approval, Verdict
 from agent.session import Session
@@ -83,7 +83,7 @@ class Linear:
         for notice in self._session.notices:
             self.say(notice, "warn")
         if prompt:
-            await self._work(self.send(prompt))
+            await self._work(self.send(expanded(self._session, prompt)))
         while not self._left:
             self._write("> ")
             line = await self._lines.get()

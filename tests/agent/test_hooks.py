@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agent.commands.base import load_commands
+from agent.extend.files import tidy
 from agent.extend.hooks import EVENTS, listing
 from agent.permissions import Verdict
 from agent.sandbox import RUNGS
@@ -146,7 +147,9 @@ def test_who_may_decide_what(world: World, file: str, command: str, mode: str, s
     with world.open(call("bash", command="echo hi > x"), mode=mode, answers=[Verdict(True)]) as talk:
         talk.say()
         assert ([r.split(":")[0] for r in talk.results], len(talk.asked)) == ([status], asked)
-        assert [n.get("decision", "") for n in talk.notes] != [] and talk.notices == []
+        refused = f"The PreToolUse hook `{tidy(command, 80)}` refused a call: "
+        told = [notice.removeprefix(refused) for notice in talk.notices]
+        assert told == ([] if status == "ok" else [talk.results[0].partition("refuses it: ")[2].removesuffix("]")])
 
 
 def test_no_hook_gets_past_a_deny_or_a_danger(world: World) -> None:
