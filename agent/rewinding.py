@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from agent.session import Session
@@ -57,22 +57,31 @@ def rewind_conversation(session: Session, turn: Turn) -> None:
     session.engine.append(Rewind(turn.seq - 1))
 
 
+NAMED = 5
+"""Paths that are named; more are counted."""
+
+
 def summary(step: Step) -> str:
     """What a step would do to the files, in a few words."""
     # The step undoes: what was created is deleted again.
     words = {"created": "deleted", "deleted": "brought back", "changed": "changed back", "mode": "given its mode back"}
     counts = Counter(words[c.what] for c in step.changes)
     parts = [f"{n} {'file is' if n == 1 else 'files are'} {what}" for what, n in counts.items()]
-    return ", ".join(parts)
+    return f"{', '.join(parts)}: {_named([c.path for c in step.changes])}"
+
+
+def _named(paths: Collection[str]) -> str:
+    """The first few paths, and how many more there are."""
+    shown, more = sorted(paths)[:NAMED], len(paths) - NAMED
+    return f"{', '.join(shown)}{f' and {more} more' if more > 0 else ''}"
 
 
 def outcome(report: RestoreReport) -> Sequence[tuple[str, str]]:
     """What was done, and what could not be: (a line, its role for Face.say) each."""
     done = len(report.written) + len(report.deleted)
-    lines = [(f"{done} path{'s' if done != 1 else ''} restored.", "ok")]
+    names = f": {_named((*report.written, *report.deleted))}" if done else ""
+    lines = [(f"{done} path{'s' if done != 1 else ''} restored{names}.", "ok")]
     lines += [(f"not restored: {path}: {why}", "warn") for path, why in sorted(report.failed.items())]
-    if report.left_out:
-        shown = ", ".join(sorted(report.left_out)[:5])
-        more = len(report.left_out) - 5
-        lines.append((f"never covered: {shown}{f' and {more} more' if more > 0 else ''}", "info"))
+    if left_out := report.left_out.keys() - {".git"}:  # nobody expects the repository itself to be taken back
+        lines.append((f"never covered: {_named(left_out)}", "info"))
     return lines

@@ -85,7 +85,7 @@ class Safety:
     def sandbox_words(self) -> str:
         """What confines commands in the present mode, in one or two words for a status line."""
         free = self.permissions.mode == "yolo" or self.sandbox.kind == NONE
-        return "no sandbox" if free else self.sandbox.kind
+        return "no sandbox" if free else "sandbox"
 
     def install(self, ctx: ToolContext) -> None:
         """Makes the tools of a session run under these guards."""

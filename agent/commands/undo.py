@@ -21,7 +21,7 @@ async def move(face: Face, *, forth: bool) -> None:
     try:
         step = await (next_step(session) if forth else last_step(session))
         if step is None or not step.changes:
-            face.say("There is nothing to redo." if forth else "No file was changed in this session.")
+            face.say("There is nothing to redo." if forth else "There is nothing to undo.")
             return
         show(face, step)
         if not await face.choose("Do it?", [Choice(True, "Yes"), Choice(False, "No")]):

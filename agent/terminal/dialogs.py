@@ -115,7 +115,8 @@ class Picker:
                 if self.words
                 else f"type to search{more} · ↑↓ Enter · Esc leaves"
             )
-        return "↑↓ Enter, or the letter" + (" · Ctrl-E shows all" if self._full else "") + f" · Esc: {self._escape}"
+        mark = "letter" if any(o.key for o in self.options) else "number"
+        return f"↑↓ Enter, or the {mark}" + (" · Ctrl-E shows all" if self._full else "") + f" · Esc: {self._escape}"
 
     def _bindings(self) -> KeyBindings:
         keys = KeyBindings()

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 
 from agent.permissions import Approval, Verdict
+from agent.review import Hunk
 from agent.terminal import permission
 from agent.terminal.clean import one_line
 from agent.terminal.dialogs import Option, Picker
@@ -33,7 +34,7 @@ class Questions:
             if isinstance(answer, Verdict):
                 return self._said(approval, answer)
             if answer == permission.REVIEW:
-                verdict = await review(self._deck, approval, os.environ)
+                verdict = await review(self._deck, approval, os.environ, self._full_hunk)
                 if verdict is not None:
                     return verdict
                 continue
@@ -44,7 +45,11 @@ class Questions:
                 return permission.NO
             words = await self._deck.fill("No. Tell it › ")
             if words is not None:
+                self._talk.view.told(words.strip())
                 return Verdict(False, message=words.strip())
+
+    def _full_hunk(self, hunk: Hunk) -> None:
+        self._talk.beside(self._deck.page([(hunk.path.name, hunk.text)]))
 
     def _said(self, approval: Approval, verdict: Verdict) -> Verdict:
         if verdict.allow and verdict.scope != "once":

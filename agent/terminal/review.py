@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
+from rich.text import Text
+
 from agent.permissions import Approval, Verdict
 from agent.review import Choice, Hunk, concluded, edited, hunks_of
-from agent.terminal import diff, outside
+from agent.terminal import blocks, diff, outside
 from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
 from agent.terminal.dialogs import Option, Picker
@@ -25,15 +27,17 @@ _OPTIONS = (
 )
 
 
-async def review(deck: Deck, approval: Approval, env: Mapping[str, str]) -> Verdict | None:
-    """The person's verdict on a change, hunk by hunk; None where they left the review."""
+async def review(
+    deck: Deck, approval: Approval, env: Mapping[str, str], full: Callable[[Hunk], None]
+) -> Verdict | None:
+    """The person's verdict on a change, hunk by hunk; None where they left the review. `full` shows a hunk whole."""
     assert approval.ctx is not None
     hunks = hunks_of(approval.contents, approval.ctx)
     choices: list[Choice] = []
     rest = ""
     for number, hunk in enumerate(hunks, 1):
         answer = rest or await deck.pick(
-            lambda n=number, h=hunk: _question(h, n, len(hunks), lambda: deck.screen.paper)
+            lambda n=number, h=hunk: _question(h, n, len(hunks), lambda: deck.screen.paper, full)
         )
         if answer is None:
             return None
@@ -61,14 +65,32 @@ async def _verdict(deck: Deck, approval: Approval, choices: list[Choice]) -> Ver
     if not left_out and not any(c.edited for c in choices):
         return Verdict(True)
     reason = (await deck.fill("Why? (for the model, may be empty) › ") or "").strip() if left_out else ""
+    screen = deck.screen
+    if reason:
+        screen.print(blocks.user(reason, screen.theme, screen.theme.sign("↳ ", "> ")))
     if len(left_out) == len(choices):
         return Verdict(False, message=reason)
+    changed = sum(c.edited for c in choices)
+    words = [f"{len(left_out)} left out"] if left_out else []
+    words += [f"{changed} edited by you"] if changed else []
+    hunks = "1 hunk" if len(choices) == 1 else f"{len(choices)} hunks"
+    screen.print(blocks.note(f"Of {hunks} {', '.join(words)}.", "info", screen.theme))
     return Verdict(True, review=concluded(approval.contents, choices, reason, approval.ctx))
 
 
-def _question(hunk: Hunk, number: int, count: int, paper: Callable[[], Paper]) -> Picker:
+def _question(hunk: Hunk, number: int, count: int, paper: Callable[[], Paper], full: Callable[[Hunk], None]) -> Picker:
     def head(width: int, height: int) -> Fragments:
         lines = [line for text in diff.render(hunk.text) for line in paper().lines(text, width)]
-        return [*paper().fragments(lines[: max(1, height)]), ("", "\n")]
+        room = max(1, height)
+        if len(lines) > room:
+            more = Text(f"… {len(lines) - room + 1} more lines (Ctrl-E shows all)", style="aside")
+            lines = [*lines[: room - 1], *paper().lines(more, width)]
+        return [*paper().fragments(lines), ("", "\n")]
 
-    return Picker(f"Hunk {number} of {count} in {one_line(hunk.path.name, 60)}", _OPTIONS, head=head, escape="back")
+    return Picker(
+        f"Hunk {number} of {count} in {one_line(hunk.path.name, 60)}",
+        _OPTIONS,
+        head=head,
+        full=lambda: full(hunk),
+        escape="back",
+    )

@@ -265,6 +265,12 @@ class View:
             self._screen.print(blocks.tool(run.title, run.call, result, self._screen.theme), short=True)
         self._activity.running.clear()
 
+    def told(self, words: str) -> None:
+        """Prints what the person said to the model in an answer to a question."""
+        if words:
+            theme = self._screen.theme
+            self._screen.print(blocks.user(words, theme, theme.sign("↳ ", "> ")))
+
     def not_run(self, title: str) -> None:
         """Prints the heading of a call that was asked about and given up with its turn."""
         head = blocks.heading(one_line(title, 160), "not_run", self._screen.theme)

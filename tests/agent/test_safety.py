@@ -155,12 +155,12 @@ def test_undo_and_redo_what_bash_did(base: Path) -> None:
     desk.send("second")
     assert sorted(os.listdir(base / "ws")) == ["b.txt", "c.txt"]
     lines = desk.command("undo", answers=[True])
-    assert lines[0] == "1 file is deleted."
+    assert lines[0] == "1 file is deleted: c.txt."
     assert "deleted file mode 100644\n--- a/c.txt" in lines[1]
     assert sorted(os.listdir(base / "ws")) == ["b.txt"]
-    assert desk.command("undo", answers=[True])[-1] == "ok: 2 paths restored."
+    assert desk.command("undo", answers=[True])[-1] == "ok: 2 paths restored: a.txt, b.txt."
     assert {p.name: p.read_text() for p in (base / "ws").iterdir()} == {"a.txt": "a\n"}
-    assert desk.command("undo") == ["No file was changed in this session."]
+    assert desk.command("undo") == ["There is nothing to undo."]
     desk.command("redo", answers=[True])
     desk.command("redo", answers=[True])
     assert sorted(os.listdir(base / "ws")) == ["b.txt", "c.txt"]
@@ -169,11 +169,11 @@ def test_undo_and_redo_what_bash_did(base: Path) -> None:
 
 
 def test_what_was_not_restored_is_no_success() -> None:
-    report = RestoreReport("s1", written=("a",), failed={"b": "it is open"}, left_out={".git": "never kept"})
+    report = RestoreReport("s1", written=("a",), failed={"b": "it is open"}, left_out={".git": "never kept", "data": "too large"})
     assert outcome(report) == [
-        ("1 path restored.", "ok"),
+        ("1 path restored: a.", "ok"),
         ("not restored: b: it is open", "warn"),
-        ("never covered: .git", "info"),
+        ("never covered: data", "info"),
     ]
 
 

@@ -28,6 +28,8 @@ def test_hunks_are_left_out_and_taken(chat: Chat, work: Path, home: Path) -> Non
     terminal.wait("Why")
     terminal.type("not that one\r")
     terminal.wait("all right")
+    terminal.wait(r"^↳ not that one")
+    terminal.wait(r"Of 2 hunks 1 left out\.")
     assert (work / "a.txt").read_text() == OLD.replace("line 20\n", "line 20\nmore\n")
     assert logged(home, "tool_result")[1]["text"].endswith("They said: not that one")
 
@@ -61,3 +63,16 @@ def test_a_hunk_is_edited_in_the_persons_editor(chat: Chat, work: Path, tmp_path
     terminal.type("y")
     terminal.wait("all right")
     assert (work / "a.txt").read_text() == NEW.replace("LINE 3\n", "Three\n")
+
+
+def test_a_hunk_that_is_too_long_is_shown_whole_by_a_key(chat: Chat, work: Path) -> None:
+    (work / "a.txt").write_text("")
+    long = "".join(f"row {n}\n" for n in range(60))
+    write = {"calls": [{"name": "write", "arguments": {"path": "a.txt", "content": long}}]}
+    terminal = chat([SCRIPT[0], write, {"text": "all right"}])
+    terminal.type("change it\r")
+    terminal.wait(r"Make this change\?")
+    terminal.type("h")
+    terminal.wait(r"more lines \(Ctrl-E shows all\)")
+    terminal.type("\x05")
+    terminal.wait("a.txt · 23/")

@@ -38,6 +38,17 @@ def test_a_call_that_was_asked_about_and_given_up_is_named(chat: Chat) -> None:
     terminal.wait(r"^● \$ touch x  not run")
 
 
+def test_what_is_said_with_a_no_stays_to_be_read(chat: Chat) -> None:
+    terminal = chat([{"calls": [{"name": "bash", "arguments": {"command": "touch x"}}]}, {"text": "as you wish"}])
+    terminal.type("go\r")
+    terminal.wait("Run this command")
+    terminal.type("d")
+    terminal.wait("Tell it ›")
+    terminal.type("use make\r")
+    terminal.wait("as you wish")
+    terminal.wait(r"^↳ use make")
+
+
 def test_a_command_of_the_persons_that_is_stopped_keeps_its_output(chat: Chat, home: Path) -> None:
     terminal = chat()
     terminal.type("!echo half; sleep 30\r")
