@@ -30,7 +30,17 @@ from runtime.context.ledger import Row, ledger
 from runtime.context.redact import told
 from runtime.context.report import ContextReport, report_on
 from runtime.crew import Crew, Limits, Spent, total
-from runtime.events import AnswerRecorded, Compacted, CompactFailed, Compacting, Event, Notice, ToolFinished, TurnEnded
+from runtime.events import (
+    AnswerRecorded,
+    Compacted,
+    CompactFailed,
+    Compacting,
+    Event,
+    Notice,
+    TaskEvent,
+    ToolFinished,
+    TurnEnded,
+)
 from runtime.folding import fold_line
 from runtime.loop import run_turn
 from runtime.model import Model, ModelErrorKind
@@ -165,7 +175,8 @@ class Session:
                 for words in self.hooks.take_told() if self.hooks else ():
                     yield Notice(words, "warning")
                 yield event
-                if isinstance(event, ToolFinished) and (words := told(event.result.meta.get("redacted") or {})):
+                inner = event.event if isinstance(event, TaskEvent) else event
+                if isinstance(inner, ToolFinished) and (words := told(inner.result.meta.get("redacted") or {})):
                     yield Notice(words, "warning")
         except asyncio.CancelledError:
             if not self._interrupting or self._task is None:
@@ -197,10 +208,10 @@ class Session:
         if not self.servers.waiting:
             return
         yield Notice(self.servers.greeting)
-        problems = await self.servers.connect()
+        problems, before = await self.servers.connect(), self.engine.floor()
         if self.servers.tools:
             self._remake_parts()
-        for problem in problems:
+        for problem in [*problems, *workshop.weight_words(self.engine, before)]:
             yield Notice(problem, "warning")
 
     def _keep_unasked(self, prompt: User) -> None:

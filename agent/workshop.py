@@ -218,6 +218,15 @@ def floor_words(engine: ContextEngine) -> str:
     return f"{words}: little is left for the conversation. Use a larger window, or shorten AGENTS.md."
 
 
+def weight_words(engine: ContextEngine, before: int) -> list[str]:
+    """What the person should know where the tools of MCP servers take much of the window; `before`: what was taken
+    without them, in tokens."""
+    grown = engine.floor() - before
+    if grown <= engine.window // 10:
+        return []
+    return [f"The tools of MCP servers take {grown:,} of the window's {engine.window:,} tokens in every request."]
+
+
 def floor_refusal(engine: ContextEngine) -> str:
     """Why no turn can be made in this window; "" where one can."""
     if engine.floor() <= engine.window * MOST_FLOOR:

@@ -18,7 +18,7 @@ from agent.mcp.config import ServerConfig
 from agent.mcp.link import MOST_TOOLS, Link, LinkError, load_sdk, service
 from agent.mcp.names import server_names, tool_names
 from agent.mcp.results import output_of
-from agent.mcp.tool import MOST_DESCRIPTION, TAKES_ALL, McpTool, parameters_of, title_of
+from agent.mcp.tool import MOST_DESCRIPTION, TAKES_ALL, McpTool, parameters_of, preview_of, title_of
 from agent.safety import CONFINEMENT, Safety
 from tools.base import ToolContext, ToolFailure, ToolOutput
 
@@ -73,7 +73,8 @@ class Servers:
         finally:
             for start in starts:
                 start.cancel()
-        return [f"The MCP server {s.config.name} is left out: {s.problem}" for s in waiting if s.problem]
+        states = {"failed": " is left out"}
+        return [f"The MCP server {s.config.name}{states.get(s.state, '')}: {s.problem}" for s in waiting if s.problem]
 
     async def _first(self, server: Server) -> None:
         try:
@@ -85,7 +86,7 @@ class Servers:
         server.tools = tuple(self._tools(server, link.tools))
         server.state = "connected"
         if len(link.tools) == MOST_TOOLS:
-            server.problem = f"only its first {MOST_TOOLS} tools are offered"
+            server.problem = f"only its first {MOST_TOOLS} tools are offered."
 
     def _hint(self, server: Server) -> str:
         """What may be the matter with a program that does not start in a sandbox."""
@@ -113,6 +114,7 @@ class Servers:
                 schema=TAKES_ALL,
                 run=partial(self._run, server, remote.name),
                 title=partial(title_of, server.config.name, remote.name),
+                preview=preview_of,
                 server=server.config.name,
                 remote=remote.name,
                 parameters=parameters_of(remote.input_schema),

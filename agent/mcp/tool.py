@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tools.base import Tool
+from tools.base import Tool, ToolContext
 
 MOST_DESCRIPTION = 4_000
 """Characters of a description that are shown: it stands in every request."""
@@ -40,6 +41,11 @@ def parameters_of(schema: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(made.get("properties"), dict):
         made["properties"] = {}
     return made
+
+
+def preview_of(ctx: ToolContext, args: Mapping[str, Any]) -> str:
+    """All that a call would give to its server, for the person who is asked about it."""
+    return json.dumps(dict(args), ensure_ascii=False, indent=1)
 
 
 def title_of(server: str, remote: str, args: Mapping[str, Any]) -> str:

@@ -43,7 +43,7 @@ def question(approval: Approval, paper: Callable[[], Paper], full: Callable[[], 
 
 def title(approval: Approval) -> str:
     """The question in one line."""
-    if approval.effect == "execute" and approval.preview:
+    if approval.effect == "execute" and approval.preview and not approval.call.name.startswith("mcp__"):
         return f"Run this command?  {one_line(approval.by, 120)}".rstrip()
     verb = "Make this change?" if approval.effect == "write" else "Allow this?"
     by = f"{approval.by}: " if approval.by else ""

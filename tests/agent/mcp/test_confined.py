@@ -141,10 +141,11 @@ def test_in_ask_each_call_is_asked_about_and_the_rule_remembered(base: Path) -> 
     with Desk(base, "ask", adds, {"helper": HELPER}, answers=answers) as desk:
         results = desk.send()
         assert results == ["ok: 3", "ok: 4", "denied: [The person did not allow this call. They said: not now]"]
-        assert [(a.title, a.judgement.rule, a.judgement.reason) for a in desk.asked] == [
-            ("helper/add a: 1, b: 2", "mcp(helper/add)", "the MCP server helper runs outside of the sandbox"),
-            ("helper/figures", "mcp(helper/figures)", "the MCP server helper runs outside of the sandbox"),
+        assert [(a.title, a.preview, a.judgement.rule) for a in desk.asked] == [
+            ("helper/add a: 1, b: 2", '{\n "a": 1,\n "b": 2\n}', "mcp(helper/add)"),
+            ("helper/figures", "{}", "mcp(helper/figures)"),
         ]
+        assert {a.judgement.reason for a in desk.asked} == {"the MCP server helper runs outside of the sandbox"}
 
 
 def test_a_program_with_the_network_is_asked_about_in_auto_and_refused_in_plan(base: Path, listening: int) -> None:

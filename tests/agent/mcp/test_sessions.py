@@ -76,6 +76,7 @@ def test_odd_names_and_schemas(tmp_path: Path) -> None:
         desk.send()
         tools = desk.session.servers.tools
         assert len(tools) == 200
+        assert desk.notices[1:] == ["The MCP server odd one: only its first 200 tools are offered."]
         assert all(len(name) <= 64 and name.isascii() and " " not in name for name in tools)
         specs = {s["function"]["name"]: s["function"] for s in desk.model.views[-1].tools}
         by_remote = {t.remote: t.name for t in tools.values()}
@@ -93,6 +94,13 @@ def test_odd_names_and_schemas(tmp_path: Path) -> None:
             "error: [A link to x: file:///x]\n[file:///y]\nthe text of y\n[file:///z: application/zip, not shown]\n"
             "[audio (audio/wav), not shown]\n[A picture (image/png) that cannot be shown here.]"
         )
+
+
+def test_the_person_knows_how_much_of_the_window_tools_take(tmp_path: Path) -> None:
+    with Desk(tmp_path, "auto", [], {"odd": {**ODD, "args": [*ODD["args"], "--many", "100"]}}, window=16_000) as desk:
+        desk.send()
+        took = [re.sub("[0-9,]+", "N", n) for n in desk.notices if "every request" in n]
+        assert took == ["The tools of MCP servers take N of the window's N tokens in every request."]
 
 
 def test_names() -> None:
