@@ -1,5 +1,5 @@
-"""kill -9 at every record of a fold, and its log cut inside of each: before the checkpoint is whole nothing has changed,
-after it everything has.
+"""kill -9 at every record of a fold, and its log cut inside of each: before the checkpoint is whole nothing has
+changed, after it everything has.
 
 EVERY_BYTE=1 cuts at every byte of the records of a fold; else at some hundred of them.
 """
