@@ -56,7 +56,8 @@ class Desk:
         if servers:
             (self.own / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
         settings = Settings.load({"permission_mode": mode, **flags}, {"REFOLD_HOME": str(self.own)}, self.ws)
-        self.model, self.asked, self._answers = Scripted([*script, "done"], window=window), list[Approval](), list(answers)
+        self.model = Scripted([*script, "done"], window=window)
+        self.asked, self._answers = list[Approval](), list(answers)
         approve = self._approve if answers else None
         self.session = Session.start(settings, cwd=self.ws, model=self.model, approve=approve, resume=resume)
         # The temporary folder of the tests, where all of this lies, is not writable by itself.
