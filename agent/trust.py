@@ -7,10 +7,10 @@ person's home, never in the folder. A folder's .env is not on it: refold never r
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,9 @@ _FOLDERS = (
     (".claude/agents", "agent"),
 )
 MAX_FILES = 2_000
-"""Files in the folders of skills and hooks that are looked at; a folder with more is not trusted."""
+"""Files and folders in a folder of skills or hooks that are looked at; a folder with more is not trusted."""
+MAX_BYTES = 64 * 1024 * 1024
+"""Bytes of the largest file that can be trusted; a look at each is part of a start."""
 
 
 @dataclass(frozen=True)
@@ -88,34 +90,37 @@ class Trust:
     def read(self, path: str | Path) -> bytes | None:
         """The content of a file that counts, exactly the bytes that were trusted; None for any other. Use what this
         gives: a file read again may be another one."""
-        where = os.path.join(self.root, path)
-        relative = os.path.relpath(where, self.root)
-        try:
-            data = Path(where).read_bytes()
-        except OSError:
-            return None
-        return data if self._pinned().get(relative) == hashlib.sha256(data).hexdigest() else None
+        relative = os.path.relpath(os.path.join(self.root, path), self.root)
+        return self.read_all([relative]).get(relative)
 
     def read_all(self, paths: Iterable[str]) -> dict[str, bytes]:
         """Of files of the folder, named relative to it, those that count, each with the bytes that were trusted."""
         pinned = self._pinned()
         found: dict[str, bytes] = {}
         for path in (p for p in paths if p in pinned):
-            with contextlib.suppress(OSError):
-                data = Path(self.root, path).read_bytes()
-                if hashlib.sha256(data).hexdigest() == pinned[path]:
-                    found[path] = data
+            data = content(os.path.join(self.root, path))
+            if data is not None and hashlib.sha256(data).hexdigest() == pinned[path]:
+                found[path] = data
         return found
+
+    def below(self, folder: str) -> list[str]:
+        """The files below a folder of the workspace that were trusted as they once were, as paths relative to it, in
+        order. Nothing of the folder is looked at."""
+        start = f"{folder}/"
+        return sorted(path[len(start) :] for path in self._pinned() if path.startswith(start))
 
     def stands(self, folders: Sequence[str]) -> bool:
         """Whether every file below these folders of the workspace is trusted as it is now. A link that leads out of the
         workspace is not, nor are more files than are looked at."""
         pinned = self._pinned()
-        paths = [path for folder in folders for path in _files(self.root, folder)]
-        if len(paths) > MAX_FILES:
-            return False
-        found = [next(_one(self.root, path, ""), None) for path in paths]
-        return all(b is not None and pinned.get(b.path) == b.sha for b in found)
+        for folder in folders:
+            paths = _files(self.root, folder)
+            if paths is None:
+                return False
+            found = [next(_one(self.root, path, ""), None) for path in paths]
+            if not all(b is not None and pinned.get(b.path) == b.sha for b in found):
+                return False
+        return True
 
     def grant(self, files: tuple[Brought, ...] | None = None) -> None:
         """Trusts files as they were shown (all that the folder brings, where none are named). Raises OSError."""
@@ -163,22 +168,39 @@ def brought(root: str) -> Iterator[Brought]:
     for path, what in _FILES:
         yield from _one(root, path, what)
     for folder, what in _FOLDERS:
-        paths = _files(root, folder)
-        if len(paths) <= MAX_FILES:
-            for path in paths:
-                yield from _one(root, path, what)
+        for path in _files(root, folder) or ():
+            yield from _one(root, path, what)
 
 
-def _files(root: str, folder: str) -> list[str]:
-    """The files below a folder, as paths relative to the root, in order."""
-    return [os.path.relpath(p, root) for p in sorted(p for p in Path(root, folder).rglob("*") if p.is_file())]
+def _files(root: str, folder: str) -> list[str] | None:
+    """The files below a folder, as paths relative to the root, in order; None where there are too many. Folders that
+    are links are not followed."""
+    found: list[str] = []
+    looked = 0
+    for place, folders, names in os.walk(os.path.join(root, folder)):
+        found += [os.path.join(place, name) for name in names if os.path.isfile(os.path.join(place, name))]
+        looked += len(names) + len(folders)
+        if looked > MAX_FILES:
+            return None
+    return [os.path.relpath(path, root) for path in sorted(found)]
+
+
+def content(path: str) -> bytes | None:
+    """The bytes of a regular file; None for what is none, cannot be read or is over MAX_BYTES. A pipe is not waited
+    for."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            return file.read() if stat.S_ISREG(found.st_mode) and found.st_size <= MAX_BYTES else None
+    except OSError:
+        return None
 
 
 def _one(root: str, path: str, what: str) -> Iterator[Brought]:
     where = os.path.realpath(os.path.join(root, path))
     if not where.startswith(root.rstrip("/") + "/"):
         return
-    try:
-        yield Brought(path, what, hashlib.sha256(Path(where).read_bytes()).hexdigest())
-    except OSError:
-        return
+    data = content(where)
+    if data is not None:
+        yield Brought(path, what, hashlib.sha256(data).hexdigest())

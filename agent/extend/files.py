@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.trust import Trust
+from agent.trust import Trust, content
 
 MAX_BYTES = 256 * 1024
 """Bytes of one command or SKILL.md; a larger one is passed over."""
@@ -31,36 +30,38 @@ class Source:
 def yours(folder: Path, names: Sequence[str]) -> Iterator[Source]:
     """Files of the person's own below a folder; what cannot be read is passed over."""
     for name in names:
-        with contextlib.suppress(OSError):
-            path = folder / name
-            if path.stat().st_size <= MAX_BYTES:
-                yield Source(str(path), name, path.read_bytes(), True)
+        data = content(str(folder / name))
+        if data is not None and len(data) <= MAX_BYTES:
+            yield Source(str(folder / name), name, data, True)
 
 
 def trusted(trust: Trust, folder: str, names: Sequence[str]) -> Iterator[Source]:
     """Files of the workspace below one of its folders, as far as they are trusted as they are now."""
-    if not names:
-        return
     for path, data in trust.read_all(f"{folder}/{name}" for name in names).items():
         if len(data) <= MAX_BYTES:
             yield Source(os.path.join(trust.root, path), path[len(folder) + 1 :], data, False)
 
 
-def markdown_below(folder: str | Path) -> list[str]:
-    """The Markdown files below a folder, as paths relative to it, in order; a bounded number."""
+def markdown_below(folder: Path) -> list[str]:
+    """The Markdown files below a folder of the person's, as paths relative to it, in order; a bounded number."""
     found: list[str] = []
     for place, folders, names in os.walk(folder, followlinks=True):
         below = os.path.relpath(place, folder)
         depth = 0 if below == "." else below.count("/") + 1
         folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < MAX_DEPTH else []
-        found += [os.path.normpath(os.path.join(below, n)) for n in names if n.endswith(".md") and n[0] != "."]
+        found += [os.path.normpath(os.path.join(below, n)) for n in names if is_markdown(n)]
         if len(found) >= MAX_FILES:
             break
     return sorted(found)[:MAX_FILES]
 
 
-def skills_in(folder: str | Path) -> list[str]:
-    """The SKILL.md files one level below a folder, as paths relative to it, in order; a bounded number."""
+def is_markdown(path: str) -> bool:
+    """Whether a path is that of a Markdown file, and none of its parts is hidden."""
+    return path.endswith(".md") and not any(part.startswith(".") for part in path.split("/"))
+
+
+def skills_in(folder: Path) -> list[str]:
+    """The SKILL.md files one level below a folder of the person's, as paths relative to it; a bounded number."""
     try:
         names = sorted(entry.name for entry in os.scandir(folder))
     except OSError:

@@ -17,7 +17,7 @@ from typing import Any
 
 from agent.extend.files import tidy
 from agent.faults import reason
-from agent.trust import Trust
+from agent.trust import Trust, content
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
 """The moments at which hooks run, in the order of a turn."""
@@ -136,9 +136,8 @@ def listing(home: Path, trust: Trust) -> list[tuple[str, str, str, str, str]]:
     counts, stands = trust.read_all(FILES), trust.stands(SCRIPTS)
     for path in FILES:
         file = os.path.join(trust.root, path)
-        try:
-            data = Path(file).read_bytes()
-        except OSError:
+        data = content(file)
+        if data is None:
             continue
         state = "not trusted" if counts.get(path) != data else "trusted" if stands else "a script has changed"
         found += [(h, state) for h in hooks_in(data, file, False, [])]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.extend.files import Source, markdown_below, tidy, trusted, yours
+from agent.extend.files import Source, is_markdown, markdown_below, tidy, trusted, yours
 from agent.extend.front import FrontError, page_of
 from agent.trust import Trust
 
@@ -73,7 +73,7 @@ def _sources(home: Path, trust: Trust) -> Iterator[Source]:
     own = home / "commands"
     yield from yours(own, markdown_below(own))
     for folder in FOLDERS:
-        yield from trusted(trust, folder, markdown_below(Path(trust.root, folder)))
+        yield from trusted(trust, folder, [name for name in trust.below(folder) if is_markdown(name)])
 
 
 def _prompt(name: str, source: Source) -> Prompt:

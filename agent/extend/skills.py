@@ -74,7 +74,8 @@ def _sources(home: Path, trust: Trust) -> Iterator[Source]:
     for folder in person_folders(home):
         yield from yours(folder, skills_in(folder))
     for folder in FOLDERS:
-        yield from trusted(trust, folder, skills_in(os.path.join(trust.root, folder)))
+        names = [name for name in trust.below(folder) if name.endswith("/SKILL.md") and name.count("/") == 1]
+        yield from trusted(trust, folder, [name for name in names if trust.stands([f"{folder}/{name[:-9]}"])])
 
 
 def _skill(source: Source) -> Skill:

@@ -1,0 +1,73 @@
+"""Trust: what it looks at in a folder that somebody else made, and how long that can take."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.trust import MAX_BYTES, MAX_FILES, Trust, brings
+from tests.support.extended import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def state(world: World) -> dict[str, list[str]]:
+    found = Trust(world.own, world.ws).state()
+    return {name: [b.path for b in getattr(found, name)] for name in ("known", "new", "changed")}
+
+
+def test_a_pipe_is_not_waited_for(world: World) -> None:
+    for path in (".refold/config.toml", ".refold/hooks.json", ".claude/commands/x.md"):
+        (world.ws / path).parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(world.ws / path)
+    began = time.monotonic()
+    assert state(world) == {"known": [], "new": [], "changed": []}
+    world.trust()
+    world.open().session.close()
+    assert time.monotonic() - began < 5
+
+
+def test_a_huge_file_and_a_huge_folder_are_not_trusted(world: World) -> None:
+    with open(world.put(".claude/skills/big/SKILL.md", "---\n"), "wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    for n in range(MAX_FILES + 1):
+        world.put(f".agents/skills/many/{n}", "")
+    world.put(".refold/skills/small/SKILL.md", "x")
+    assert state(world) == {"known": [], "new": [".refold/skills/small/SKILL.md"], "changed": []}
+
+
+def test_links_lead_nowhere_outside(world: World, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere" / "commands").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "commands" / "x.md").write_text("x")
+    (world.ws / ".claude").symlink_to(tmp_path / "elsewhere")
+    (world.ws / ".refold" / "commands").mkdir(parents=True)
+    (world.ws / ".refold" / "commands" / "all").symlink_to("/")
+    (world.ws / ".refold" / "commands" / "y.md").symlink_to(tmp_path / "elsewhere" / "commands" / "x.md")
+    began = time.monotonic()
+    assert state(world) == {"known": [], "new": [], "changed": []}
+    assert time.monotonic() - began < 2
+
+
+def test_a_skill_counts_as_a_whole(world: World) -> None:
+    """Instructions that stayed what they were may tell the model to start a program that did not."""
+    world.put(".refold/skills/ship/SKILL.md", "---\nname: ship\ndescription: Ship it.\n---\nRun ship.sh.\n")
+    program = world.put(".refold/skills/ship/ship.sh", "echo ship\n")
+    world.trust()
+    with world.open() as talk:
+        assert list(talk.session.extensions.skills) == ["ship"]
+    program.write_text("echo gone\n")
+    with world.open() as talk:
+        assert list(talk.session.extensions.skills) == []
+
+
+def test_a_plain_folder_is_hardly_looked_at(world: World) -> None:
+    world.put(".github/x", "")
+    assert not brings(world.ws)
+    world.put(".claude/settings.local.json", "{}")
+    assert brings(world.ws)
