@@ -17,7 +17,7 @@ async def run(face: Face, words: str) -> None:
         face.say(f"The model is {_described(session.model)}.")
         chosen = await face.choose("Go on with", _choices(face))
         words = await face.ask("provider:model › ") or "" if chosen == "" else chosen or ""
-    if not words or words == session.model.name:
+    if not words or words in (session.spec, session.model.name):
         return
     try:
         session.use_model(words)
@@ -32,6 +32,6 @@ def _described(model: Model) -> str:
 
 
 def _choices(face: Face) -> list[Choice]:
-    names = dict.fromkeys(n for n in (face.session.model.name, face.settings.model, "local") if n)
-    notes = {face.session.model.name: "in use", "local": "built in, runs on this machine"}
+    names = dict.fromkeys(n for n in (face.session.spec, face.settings.model, "local") if n)
+    notes = {"local": "built in, runs on this machine", face.session.spec: "in use"}
     return [*(Choice(n, n, notes.get(n, "configured")) for n in names), Choice("", "another one", "type its name")]

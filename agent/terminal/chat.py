@@ -180,7 +180,7 @@ class Chat:
 
     def _send(self, give: Callable[[str], None]) -> None:
         line = self.deck.editor.text.strip()
-        self._status.hint = ""
+        self._status.hint, self._armed = "", ("", 0.0)
         idle = not self.busy
         if line.startswith("/") and not _is_path(line):
             self._start_command(line)

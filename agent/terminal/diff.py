@@ -87,11 +87,11 @@ def counts(diff: str) -> tuple[int, int]:
     return sum(r.sign == "+" for r in rows), sum(r.sign == "-" for r in rows)
 
 
-def render(diff: str, limit: int = 0, more: str = "Ctrl-O") -> list[Text]:
+def render(diff: str, limit: int = 0, more: str = "Ctrl-O", *, named: bool = False) -> list[Text]:
     """The diff as styled lines, at most `limit` of them (0: all) and then one that says how many are left, and the key
-    `more` that shows them. The name of a file is shown where there are several."""
+    `more` that shows them. The name of a file is shown where there are several, or where `named` asks for it."""
     rows = parse(diff)
-    if sum(r.sign == "#" for r in rows) < 2:
+    if not named and sum(r.sign == "#" for r in rows) < 2:
         rows = [r for r in rows if r.sign != "#"]
     wide = len(str(max((r.number for r in rows), default=0)))
     shown = rows if not limit or len(rows) <= limit + 1 else rows[:limit]

@@ -63,4 +63,4 @@ class Printing:
         self._screen.print(Group(*rows))
 
     def diff(self, text: str) -> None:
-        self._screen.print(Group(*diff.render(text)))
+        self._screen.print(Group(*diff.render(text, named=True)))

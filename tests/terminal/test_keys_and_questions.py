@@ -226,3 +226,23 @@ def test_a_line_typed_at_a_question_answers_nothing(chat: Chat, home: Path) -> N
     terminal.wait("over")
     assert logged(home, "tool_result")[0]["status"] == "denied"
     assert not (home / "permissions.toml").exists()
+
+
+def test_two_escapes_with_a_line_between_them_are_not_one_after_the_other(chat: Chat) -> None:
+    terminal = chat([{"text": "hello"}])
+    terminal.type("hi\r")
+    terminal.wait("^hello")
+    terminal.type("\x1b")
+    terminal.settle(0.4)
+    terminal.type("/keys\r")
+    terminal.wait("Others: a table")
+    terminal.type("\x1b")
+    terminal.settle(0.4)
+    assert "Go back to before" not in terminal.text()
+
+
+def test_the_model_in_use_is_offered_once(chat: Chat) -> None:
+    terminal = chat(columns=160)
+    terminal.type("/model\r")
+    terminal.wait(r"1 scripted:\S+script\.jsonl +in use")
+    terminal.wait("2 local +built in")
