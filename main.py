@@ -54,7 +54,8 @@ def _parsed(words: list[str], typed: str) -> int:
         why = getattr(error, "format_message", None)  # the parser's own refusals have one, whatever their class
         if why is None:
             raise
-        usage = error.ctx.get_usage() if getattr(error, "ctx", None) else "Usage: refold [OPTIONS] [PROMPT]..."
+        context = getattr(error, "ctx", None)
+        usage = context.get_usage() if context else "Usage: refold [OPTIONS] [PROMPT]..."
         usage = usage.replace(f"refold {words[0]}", typed, 1)
         print(f"{usage}\nTry '{typed} --help' for help.\n\nrefold: {why()}", file=sys.stderr)
         return int(getattr(error, "exit_code", 2))

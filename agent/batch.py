@@ -26,6 +26,7 @@ from agent.batch_pools import make_pool
 from agent.batch_task import clear, git, git_top
 from agent.cli_common import told
 from agent.exits import Exit, Stop
+from agent.faults import reason
 from agent.settings import CHECKOUT
 
 AGAIN = frozenset({int(Exit.RETRYABLE), int(Exit.INTERRUPTED), int(Exit.TERMINATED), int(Exit.HANGUP)})
@@ -89,7 +90,7 @@ def read_tasks(path: Path) -> list[Task]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise Stop(Exit.USAGE, f"{path} cannot be read: {error}") from None
+        raise Stop(Exit.USAGE, f"the file of tasks {path} cannot be read: {reason(error, path)}") from None
     tasks = [_task(line, number, path) for number, line in enumerate(lines, 1) if line.strip()]
     twice = [i for i, n in Counter(t.id for t in tasks).items() if n > 1]
     if twice:

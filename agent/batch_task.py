@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from agent.faults import reason
+
 NO_RESULT = 1
 """The exit code of a run that left no result line and ended by itself with 0, which would be a fault."""
 
@@ -28,7 +30,7 @@ def run_task(job: dict[str, Any]) -> dict[str, Any]:
         clear(place)
         cwd = lay(job["source"], place)
     except (OSError, subprocess.CalledProcessError) as error:
-        said = getattr(error, "stderr", "") or str(error)
+        said = getattr(error, "stderr", "") or reason(error)
         return {**head, "exit_code": 2, "cause": "workspace", "why": f"no workspace: {said.strip()}", "seconds": 0.0}
     env = {**os.environ, **job["env"], "REFOLD_DIE_WITH_PARENT": "1"}
     done = _run(job["argv"], cwd, env)

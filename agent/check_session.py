@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent.faults import reason
 from agent.replay import verify
 from agent.sessions import id_of
 from transcripts.log import TranscriptLog, VersionError
@@ -47,7 +48,7 @@ def check(path: Path) -> Checked:
     try:
         log = TranscriptLog.open(path, readonly=True)
     except (OSError, VersionError) as error:
-        return Checked(path, problems=(str(error),))
+        return Checked(path, problems=(reason(error, path),))
     try:
         requests = verify(log)
         return Checked(

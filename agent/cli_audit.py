@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,10 @@ from agent.audit import Audit, audit
 from agent.audit_svg import audit_svg
 from agent.audit_text import audit_lines
 from agent.cli_common import told
+from agent.cli_settings import folder_of
 from agent.exits import Exit, Stop
-from agent.settings import Settings
+from agent.faults import reason
+from agent.settings import home_folder
 from transcripts.catalog import NotFound, find_session
 from transcripts.lines import VersionError
 from transcripts.log import TranscriptLog
@@ -31,7 +32,7 @@ def _run(values: dict[str, Any]) -> None:
         try:
             path.write_text(audit_svg(found), encoding="utf-8")
         except OSError as error:
-            raise Stop(Exit.FAILED, f"The picture cannot be written to {path}: {error.strerror}") from None
+            raise Stop(Exit.FAILED, f"The picture cannot be written to {path}: {reason(error, path)}") from None
     if values["json"]:
         print(json.dumps(asdict(found), ensure_ascii=False))
         return
@@ -42,14 +43,14 @@ def _run(values: dict[str, Any]) -> None:
 
 
 def _audited(values: dict[str, Any]) -> Audit:
-    cwd = Path(values["cd"] or ".").expanduser().resolve()
-    home = Settings.load({}, os.environ, cwd).home
+    cwd = folder_of(values)
+    home = home_folder(cwd)
     try:
         log = TranscriptLog.open(find_session(home, cwd, values["session"] or "latest"), readonly=True)
     except NotFound as error:
         raise Stop(Exit.USAGE, str(error)) from None
     except (VersionError, OSError) as error:
-        raise Stop(Exit.FAILED, f"The session {values['session']} cannot be read: {error}") from None
+        raise Stop(Exit.FAILED, f"the session {values['session']} cannot be read: {reason(error)}") from None
     try:
         return audit(log)
     finally:

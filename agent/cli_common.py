@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 from agent.exits import Exit, Stop
+from agent.faults import reason
 from agent.settings import SettingsError
 from runtime.model import ModelError
 
@@ -26,5 +27,9 @@ def told(body: Callable[[], int | None]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code, why = Exit.FAILED, "standard output was closed by its reader"
+    except OSError as error:
+        if not error.filename:
+            raise
+        code, why = Exit.FAILED, reason(error)
     print(f"refold: {why}", file=sys.stderr)
     return int(code)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 from agent.cli_common import told
+from agent.cli_settings import folder_of
 from agent.exits import Exit, Stop
 from agent.extend.hooks import HookError, listing
 from agent.extend.skills import shown_path
 from agent.folders import workspace_root
-from agent.settings import Settings
+from agent.settings import home_folder
 from agent.trust import Trust
 
 
@@ -23,8 +22,8 @@ def hooks(values: dict[str, Any]) -> int:
 def _hooks(values: dict[str, Any]) -> int:
     if values["action"] not in ("", "list"):
         raise Stop(Exit.USAGE, "refold hooks [list]")
-    cwd = Path(values["cd"] or ".").expanduser().resolve()
-    home = Settings.load({}, os.environ, cwd).home
+    cwd = folder_of(values)
+    home = home_folder(cwd)
     try:
         found = listing(home, Trust(home, workspace_root(cwd)))
     except HookError as error:

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli_common import told
+from agent.cli_settings import folder_of
 from agent.exits import Exit, Stop
+from agent.faults import reason
 from agent.folders import git_root
 from agent.mcp.config import FILE, ConfigError, change, find_servers
 from agent.mcp.names import clean
 from agent.mcp.servers import Server, Servers
 from agent.permissions import RuleError
 from agent.safety import Safety
-from agent.settings import Settings
+from agent.settings import Settings, home_folder
 
 Values = dict[str, Any]
 
@@ -31,7 +33,7 @@ def _unknown(values: Values) -> int:
 
 
 def _list(values: Values) -> int:
-    cwd = Path(values["cd"] or ".").expanduser().resolve()
+    cwd = folder_of(values)
     settings = Settings.load({"permission_mode": values["permission_mode"]}, os.environ, cwd)
     try:
         safety = Safety(settings, git_root(cwd) or cwd)
@@ -110,11 +112,11 @@ def _remove(values: Values) -> int:
 
 
 def _change(name: str, entry: dict[str, Any] | None) -> bool:
-    home = Settings.load({}, os.environ).home
+    home = home_folder(Path.cwd())
     try:
         return change(home, name, entry)
     except (ConfigError, OSError) as error:
-        raise Stop(Exit.CONFIG, str(error)) from error
+        raise Stop(Exit.CONFIG, reason(error)) from error
 
 
 _ACTIONS = {"list": _list, "add": _add, "rm": _remove}

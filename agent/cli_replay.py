@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 from agent.cli_common import told
+from agent.cli_settings import folder_of
 from agent.exits import Exit, Stop
+from agent.faults import reason
 from agent.replay import Rebuilt, rebuild, verify
-from agent.settings import Settings
+from agent.settings import home_folder
 from transcripts.catalog import NotFound, find_session
 from transcripts.log import TranscriptLog, VersionError
 
@@ -21,12 +21,14 @@ def replay(values: dict[str, Any]) -> int:
 
 
 def _replay(values: dict[str, Any]) -> int:
-    cwd = Path(values["cd"] or ".").expanduser().resolve()
-    home = Settings.load({}, os.environ, cwd).home
+    cwd = folder_of(values)
+    home = home_folder(cwd)
     try:
         log = TranscriptLog.open(find_session(home, cwd, values["session"]), readonly=True)
-    except (NotFound, VersionError, OSError) as error:
+    except (NotFound, VersionError) as error:
         raise Stop(Exit.USAGE, str(error)) from None
+    except OSError as error:
+        raise Stop(Exit.FAILED, f"the session {values['session']} cannot be read: {reason(error)}") from None
     try:
         if values["verify"]:
             return _verify(log)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli_common import told
+from agent.cli_settings import folder_of
 from agent.doctor import Finding, examine
 from agent.exits import Exit, Stop
 from agent.identity import git_root
@@ -48,8 +49,9 @@ def doctor(values: Values) -> int:
 
 
 def _doctor(values: Values) -> int:
-    cwd, settings = _settings(values)
-    found = list(examine(settings, git_root(cwd) or cwd))
+    problems: list[str] = []
+    cwd, settings = _settings(values, problems)
+    found = list(examine(settings, git_root(cwd) or cwd, problems))
     for finding in found:
         print(_line(finding))
         if finding.fix:
@@ -62,7 +64,7 @@ def _line(finding: Finding) -> str:
     return f"{mark} {finding.about:<10}  {finding.text}"
 
 
-def _settings(values: Values) -> tuple[Path, Settings]:
-    cwd = Path(values["cd"] or ".").expanduser().resolve()
+def _settings(values: Values, problems: list[str] | None = None) -> tuple[Path, Settings]:
+    cwd = folder_of(values)
     flags = {"permission_mode": values.get("permission_mode")}
-    return cwd, Settings.load(flags, os.environ, cwd)
+    return cwd, Settings.load(flags, os.environ, cwd, problems)

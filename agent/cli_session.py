@@ -16,6 +16,7 @@ from typing import Any
 from agent.checks import load_schema
 from agent.cli_settings import open_settings, resumes
 from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
+from agent.faults import reason
 from agent.guard import Limits
 from agent.headless import Order, failed, run_prompts, silence_stdout
 from agent.orphan import die_with_parent
@@ -146,7 +147,7 @@ def _prompt_file(path: Path) -> str:
     try:
         return decoded(path.read_bytes(), lambda text: None)
     except OSError as error:
-        raise Stop(Exit.USAGE, f"the prompt file {path} cannot be read: {error.strerror}") from None
+        raise Stop(Exit.USAGE, f"the prompt file {path} cannot be read: {reason(error, path)}") from None
 
 
 async def _single(text: str) -> AsyncIterator[str]:
@@ -199,7 +200,7 @@ def _order(values: Values) -> Order:
         try:
             schema = load_schema(values["json_schema"])
         except (OSError, ValueError) as error:
-            raise Stop(Exit.USAGE, f"--json-schema cannot be used: {error}") from None
+            raise Stop(Exit.USAGE, f"--json-schema cannot be used: {reason(error)}") from None
     last = Path(values["output_last_message"]).expanduser() if values["output_last_message"] else None
     limits = Limits(values["max_turns"], values["max_tokens"], values["max_budget_usd"], values["timeout"])
     return Order(limits, values["require_check"] or "", schema, last)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,8 +12,10 @@ from typing import Any
 from agent import check_session, export
 from agent import sessions as files
 from agent.cli_common import told
+from agent.cli_settings import folder_of
 from agent.exits import Exit, Stop
-from agent.settings import Settings
+from agent.faults import reason
+from agent.settings import home_folder
 from transcripts.catalog import NotFound, SessionInfo, find_session, list_sessions, tasks_of
 from transcripts.log import LogHeld, LogWriteError, TranscriptLog, VersionError
 from transcripts.records import Assistant, Checkpoint, Gap, Rewind, ToolResult, User, clean
@@ -28,8 +29,8 @@ def sessions(values: Values) -> int:
 
 
 def _sessions(values: Values) -> int:
-    cwd = Path(values["cd"] or ".").expanduser().resolve()
-    home = Settings.load({}, os.environ, cwd).home
+    cwd = folder_of(values)
+    home = home_folder(cwd)
     action, ref = values["action"] or "list", values["ref"]
     if action not in ACTIONS:
         action, ref = "show", action
@@ -38,7 +39,7 @@ def _sessions(values: Values) -> int:
     except (NotFound, LogHeld, VersionError, ValueError) as error:
         raise Stop(Exit.USAGE, str(error)) from None
     except (OSError, LogWriteError) as error:
-        raise Stop(Exit.FAILED, str(error)) from None
+        raise Stop(Exit.FAILED, f"sessions {action} failed: {reason(error)}") from None
 
 
 def _list(home: Path, cwd: Path, ref: str, values: Values) -> None:

@@ -13,11 +13,17 @@ from agent.settings import NAMES, Settings
 Values = dict[str, Any]
 
 
-def open_settings(values: Values) -> tuple[Settings, Path]:
-    """(settings, folder to work in). Raises SettingsError, Stop."""
+def folder_of(values: Values) -> Path:
+    """The folder to work in. Raises Stop where there is none."""
     cwd = Path(values["cd"] or ".").expanduser().resolve()
     if not cwd.is_dir():
-        raise Stop(Exit.USAGE, f"there is no folder {values['cd']}")
+        raise Stop(Exit.USAGE, f"there is no folder {values['cd'] or cwd}")
+    return cwd
+
+
+def open_settings(values: Values) -> tuple[Settings, Path]:
+    """(settings, folder to work in). Raises SettingsError, Stop."""
+    cwd = folder_of(values)
     flags: Values = {**_pairs(values["set"]), **cli.settings_flags(values)}
     if values["yolo"]:
         if flags.get("permission_mode", "yolo") != "yolo":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from agent.extend.hooks import HookError, listing
 from agent.mcp.config import ConfigError, Found, find_servers
 from agent.permissions import RuleError
 from agent.permissions.hazards import config_hazard
@@ -32,15 +33,26 @@ class Finding:
     fix: str = ""
 
 
-def examine(settings: Settings, root: Path) -> Iterator[Finding]:
-    """Everything that can be found out in a folder, without asking a model or the network."""
+def examine(settings: Settings, root: Path, problems: Sequence[str] = ()) -> Iterator[Finding]:
+    """Everything that can be found out in a folder, without asking a model or the network. `problems`: what of the
+    settings cannot be used."""
+    yield from of_settings(settings, problems)
     yield from of_model(settings)
     yield from of_sandbox()
     yield from of_rules(settings, root)
     yield from of_folder(settings, root)
     yield from of_mcp(settings, root)
+    yield from of_hooks(settings, root)
     yield from of_programs()
     yield from of_home(settings.home)
+
+
+def of_settings(settings: Settings, problems: Sequence[str]) -> Iterator[Finding]:
+    """What is wrong with the settings; every other command but this one ends there."""
+    yield from (
+        Finding("settings", "bad", problem, "mend what it names; till then refold ends with 52") for problem in problems
+    )
+    yield from (Finding("settings", "note", warning) for warning in settings.warnings)
 
 
 def of_model(settings: Settings) -> Iterator[Finding]:
@@ -114,6 +126,17 @@ def of_mcp(settings: Settings, root: Path) -> Iterator[Finding]:
         yield Finding("mcp", "ok", f"{names}: refold mcp list starts them" if names else "no servers are configured")
 
 
+def of_hooks(settings: Settings, root: Path) -> Iterator[Finding]:
+    """Whether the hooks of the person and of the folder can be read."""
+    try:
+        count = len(listing(settings.home, Trust(settings.home, root)))
+    except HookError as error:
+        yield Finding("hooks", "bad", str(error), "mend or remove it; --no-hooks goes on without any")
+        return
+    if count:
+        yield Finding("hooks", "ok", f"{count} can be read: refold hooks lists them")
+
+
 def of_programs() -> Iterator[Finding]:
     """Programs that are used where they are there."""
     for name, without in (
@@ -127,7 +150,7 @@ def of_programs() -> Iterator[Finding]:
 def of_home(home: Path) -> Iterator[Finding]:
     """Whether refold's own folder can be written."""
     parent = next(p for p in (home, *home.parents) if p.exists())
-    if os.access(parent, os.W_OK):
+    if parent.is_dir() and os.access(parent, os.W_OK):
         yield Finding("home", "ok", str(home))
     else:
         yield Finding("home", "bad", f"{home} cannot be written", "set REFOLD_HOME to a folder that can")

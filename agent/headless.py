@@ -13,6 +13,7 @@ from typing import Any
 from agent.checks import Problem, answer_problem, run_check, schema_words
 from agent.commands._own import expanded
 from agent.exits import Exit, Stop
+from agent.faults import reason
 from agent.guard import Guard, Limits
 from agent.outcome import Outcome, error_words, of_error, of_turn
 from agent.output import Output
@@ -95,13 +96,12 @@ class _Run:
     async def opened(self) -> None:
         """Tells what session this is; its MCP servers are started before, for they bring tools."""
         self.guard.idle = True
-        early = [event async for event in self.session.open_servers()]
+        async for event in self.session.open_servers():
+            await self.output.event(event)
         self.guard.idle = False
         await self.output.start(facts(self.session))
         for notice in self.session.notices:
             await self.output.event(Notice(notice, "warning"))
-        for event in early:
-            await self.output.event(event)
 
     async def next_prompt(self, prompts: AsyncIterator[str]) -> str | None:
         """The next prompt; None at the end, and where the run was stopped while it waited."""
@@ -248,7 +248,7 @@ def _kept(order: Order, outcome: Outcome) -> Outcome:
     try:
         order.last_message.write_text(outcome.text + ("" if outcome.text.endswith("\n") else "\n"), encoding="utf-8")
     except OSError as error:
-        why = f"the answer could not be written to {order.last_message}: {error.strerror}"
+        why = f"the answer could not be written to {order.last_message}: {reason(error, order.last_message)}"
         return outcome if outcome.code else replace(outcome, code=Exit.FAILED, cause="output_file", why=why)
     return outcome
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import sessions
+from agent.faults import reason
 from agent.safety import OWN_KEYS
 from agent.settings import PERMISSION_MODES, Settings
 from agent.task_logs import ENDED
@@ -58,8 +59,8 @@ def _log(home: Path, cwd: Path, resume: str, fork: bool, persist: bool) -> tuple
             return (TranscriptLog.create(path) if persist else TranscriptLog.memory()), ident
         except OSError as error:
             raise SessionError(
-                f"The session cannot be written to {path.parent}: {error.strerror}. Set REFOLD_HOME to another folder, "
-                "or keep no session: --no-session-persistence."
+                f"The session cannot be written to {path.parent}: {reason(error, path.parent)}. "
+                "Set REFOLD_HOME to another folder, or keep no session: --no-session-persistence."
             ) from error
     try:
         path = find_session(home, cwd, resume)
@@ -71,7 +72,7 @@ def _log(home: Path, cwd: Path, resume: str, fork: bool, persist: bool) -> tuple
     except LogHeld as error:
         raise SessionError(f"{error}. Close it there, or go on in a copy with --fork-session.") from error
     except (VersionError, OSError) as error:
-        raise SessionError(f"The session {resume} cannot be opened: {error}") from error
+        raise SessionError(f"The session {resume} cannot be opened: {reason(error)}") from error
     start = sessions.start_of(log.entries)
     return log, start.id if start else sessions.id_of(path)
 

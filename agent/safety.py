@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.extend.skills import person_folders
+from agent.faults import reason
 from agent.permissions import Confinement, Judgement, Permissions, Rule, RuleError, parse_rule, rules_of_table
 from agent.permissions.servers import confinement as child_confinement
 from agent.sandbox import NONE, Sandbox, SandboxError, child_env
@@ -135,7 +136,7 @@ class Safety:
             also = tool.writes(ctx, args) if tool.writes else []
             ident = await asyncio.to_thread(lambda: self.timeline.snapshots.take(title, also))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            self.notices.append(f"/undo does not cover this call: {error}")
+            self.notices.append(f"/undo does not cover this call: {reason(error)}")
             return None
         return {"id": ident, "title": title}
 

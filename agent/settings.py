@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from agent.faults import reason
 from agent.folder_settings import FolderSettings, of_folder, too_loose
+
+T = TypeVar("T")
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 """The folder of main.py: a checkout, or refold's own folder where it is installed."""
@@ -103,16 +107,22 @@ class Settings:
 
     @classmethod
     def load(
-        cls, flags: Mapping[str, Any] | None = None, env: Mapping[str, str] | None = None, cwd: Path | None = None
+        cls,
+        flags: Mapping[str, Any] | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        problems: list[str] | None = None,
     ) -> Settings:
-        """Settings from all places. Flags that are None count as not given. Raises SettingsError."""
+        """Settings from all places. Flags that are None count as not given. Raises SettingsError; where a list for
+        problems is given, they are put there, and what cannot be used counts as not given."""
         env = os.environ if env is None else env
         flags = {k: v for k, v in (flags or {}).items() if v is not None}
         home = _home(flags, env, cwd or Path.cwd())
         layers = [_Layer.of_flags(flags), _Layer.of_environment(env, "in the environment")]
-        layers += [_Layer.of_environment(values, f"in {path}") for path, values in _dotenv(home, env)]
-        own = _Layer.of_config(home / "config.toml")
-        values, sources = _merge([*layers, own])
+        dotenv = _tried(lambda: _dotenv(home, env), [], problems)
+        layers += [_Layer.of_environment(values, f"in {path}") for path, values in dotenv]
+        own = _tried(lambda: _Layer.of_config(home / "config.toml"), _Layer({}), problems)
+        values, sources = _merge([*layers, own], problems)
         values["home"] = home
         values.update(_guess_model(values, sources))
         folder = FolderSettings() if flags.get("bare") else of_folder(home, cwd or Path.cwd())
@@ -156,7 +166,7 @@ class _Layer:
         except FileNotFoundError:
             return cls({})
         except (OSError, ValueError) as error:
-            raise SettingsError(f"{path} cannot be read: {error}") from error
+            raise SettingsError(f"{path} cannot be read: {reason(error, path)}") from error
         scalars = {k: v for k, v in data.items() if not isinstance(v, (dict, list))}
         unknown = tuple(f"{path}: there is no setting {k!r}" for k in scalars if k not in NAMES)
         return cls({k: (v, f"in {path}") for k, v in scalars.items() if k in NAMES}, unknown)
@@ -172,6 +182,11 @@ def rows() -> Iterator[tuple[str, str, Any, str]]:
     for f in fields(Settings):
         if f.name in NAMES:
             yield f.name, " or ".join(reversed(env_names(f.name))), f.default, f.metadata["doc"]
+
+
+def home_folder(cwd: Path) -> Path:
+    """refold's own folder, whatever the other settings say: for commands that need no other."""
+    return _home({}, os.environ, cwd)
 
 
 def _home(flags: Mapping[str, Any], env: Mapping[str, str], cwd: Path) -> Path:
@@ -191,18 +206,32 @@ def _dotenv(home: Path, env: Mapping[str, str]) -> list[tuple[Path, Mapping[str,
     try:
         return [(p, {k: v or "" for k, v in dotenv_values(p, interpolate=False).items()}) for p in found]
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{' or '.join(map(str, found))} cannot be read: {error}") from error
+        raise SettingsError(f"{' or '.join(map(str, found))} cannot be read: {reason(error)}") from error
 
 
-def _merge(layers: list[_Layer]) -> tuple[dict[str, Any], dict[str, str]]:
+def _tried(body: Callable[[], T], otherwise: T, problems: list[str] | None) -> T:
+    try:
+        return body()
+    except SettingsError as error:
+        if problems is None:
+            raise
+        problems.append(str(error))
+        return otherwise
+
+
+def _merge(layers: list[_Layer], problems: list[str] | None) -> tuple[dict[str, Any], dict[str, str]]:
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for layer in layers:
         for name, (raw, source) in layer.found.items():
             if name not in values:
-                values[name] = _checked(name, raw, source)
-                sources[name] = source
+                value = _tried(partial(_checked, name, raw, source), _UNUSABLE, problems)
+                if value is not _UNUSABLE:
+                    values[name], sources[name] = value, source
     return values, sources
+
+
+_UNUSABLE = object()
 
 
 def _put_folder(

@@ -99,8 +99,10 @@ def find_session(home: Path, cwd: Path, ref: str) -> Path:
         if not here:
             raise NotFound(f"There is no session of {cwd} yet.")
         return here[0].path
-    if ref.endswith(".jsonl") and Path(ref).expanduser().is_file():
-        return Path(ref).expanduser()
+    if ref.endswith(".jsonl") and (path := Path(ref).expanduser()).is_file():
+        if not holds_records(path):
+            raise NotFound(f"{path} is not the log of a session: it holds no record of one.")
+        return path
     everywhere = list_sessions(home)
     found = [s for s in everywhere if s.name == ref][:1] or [s for s in everywhere if s.id.startswith(ref)]
     found = found or [s for s in list_sessions(home, tasks=True) if s.task_of and s.id.startswith(ref)]
@@ -109,6 +111,18 @@ def find_session(home: Path, cwd: Path, ref: str) -> Path:
     if len({s.id for s in found}) > 1:
         raise NotFound(f"{ref!r} is the beginning of {len(found)} ids: {', '.join(s.id for s in found[:5])}.")
     return found[0].path
+
+
+def holds_records(path: Path) -> bool:
+    """Whether a file holds a record of ours, at its beginning or its end; False too where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            front = _Ends()
+            front.take(file.read(_FRONT).split(b"\n"))
+            size = os.fstat(file.fileno()).st_size
+            return bool(front.records or front.problem) or bool(size > _FRONT and _read_back(file, size).records)
+    except OSError:
+        return False
 
 
 def describe(path: Path) -> SessionInfo | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from agent.commands.base import Face
+from agent.faults import reason
 from agent.session import Session
 from agent.undo import SnapshotError
 
@@ -15,7 +16,7 @@ async def run(face: Face, words: str) -> None:
     try:
         text = await asyncio.to_thread(since_start, face.session)
     except (SnapshotError, OSError) as error:
-        face.say(f"The changes cannot be told: {error}", "error")
+        face.say(f"The changes cannot be told: {reason(error)}", "error")
         return
     if text.strip():
         face.diff(text)

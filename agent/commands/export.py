@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agent.commands.base import Face
 from agent.export import FORMATS
+from agent.faults import reason
 
 TAKES = "[file.md|.html|.json|.atif]"
 WHILE_BUSY = True
@@ -27,7 +28,7 @@ async def run(face: Face, words: str) -> None:
         text = await asyncio.to_thread(FORMATS[form], session.log)
         file.write_text(text, encoding="utf-8", errors="replace")
     except (OSError, ValueError) as error:
-        face.say(f"It could not be written: {error}", "error")
+        face.say(f"{session.toolbox.ctx.short(file)} could not be written: {reason(error, file)}", "error")
         return
     face.say(f"Written: {session.toolbox.ctx.short(file)} ({len(text):,} characters).", "ok")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.commands.base import Face
+from agent.faults import reason
 from agent.permissions import Rule, RuleError, explain_lines, parse_rule
 from agent.permissions.verdicts import Decision, Scope
 
@@ -32,7 +33,7 @@ async def run(face: Face, words: str) -> None:
         else:
             _list(face)
     except (RuleError, OSError) as error:
-        face.say(str(error), "error")
+        face.say(reason(error), "error")
 
 
 def complete(face: Face, words: str) -> Sequence[str]:

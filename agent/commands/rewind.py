@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from agent.commands.base import Choice, Face
 from agent.commands.undo import show
+from agent.faults import reason
 from agent.rewinding import Turn, go, outcome, rewind_conversation, step_to, turns
 from agent.undo import SnapshotError, Step
 
@@ -26,7 +27,7 @@ async def run(face: Face, words: str) -> None:
     try:
         await _rewind(face, turn)
     except (SnapshotError, OSError) as error:
-        face.say(f"It cannot be done: {error}", "error")
+        face.say(f"It cannot be done: {reason(error)}", "error")
 
 
 async def _rewind(face: Face, turn: Turn) -> None:

@@ -7,6 +7,7 @@ it back.
 from __future__ import annotations
 
 from agent.commands.base import Choice, Face
+from agent.faults import reason
 from agent.trust import Brought, TrustState
 
 TAKES = "[revoke]"
@@ -29,7 +30,7 @@ async def run(face: Face, words: str) -> None:
             trust.grant((*state.known, *state.new, *state.changed))
             face.say("Trusted. It counts from the next session on; a change asks again.", "ok")
     except OSError as error:
-        face.say(f"It cannot be kept: {error}", "error")
+        face.say(f"It cannot be kept: {reason(error)}", "error")
 
 
 _ANSWERS = [Choice(False, "No"), Choice(True, "Yes, I have looked at them")]

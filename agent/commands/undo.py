@@ -7,6 +7,7 @@ first, and /redo brings it back. The conversation stays; /rewind takes that back
 from __future__ import annotations
 
 from agent.commands.base import Choice, Face
+from agent.faults import reason
 from agent.rewinding import go, last_step, next_step, outcome, summary
 from agent.undo import SnapshotError, Step
 
@@ -28,7 +29,7 @@ async def move(face: Face, *, forth: bool) -> None:
             return
         report = await go(session, step, forth=forth)
     except (SnapshotError, OSError) as error:
-        face.say(f"It cannot be done: {error}", "error")
+        face.say(f"It cannot be done: {reason(error)}", "error")
         return
     for line, role in outcome(report):
         face.say(line, role)

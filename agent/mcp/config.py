@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agent.faults import reason
 from agent.trust import Trust
 
 OF_FOLDER = (".refold/mcp.json", ".mcp.json")
@@ -102,7 +103,7 @@ def _of_file(path: Path, env: Mapping[str, str]) -> tuple[ServerConfig, ...]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{path} cannot be read: {reason(error, path)}") from error
     return parse(data, str(path), env)
 
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from agent.faults import reason
 from agent.models.base import ModelOptions, config_error
 from runtime.errors import classify_model_error
 from runtime.model import ModelError, ModelErrorKind
@@ -145,16 +146,16 @@ class Connection:
 
     def _unreached(self, error: Exception, httpx: Any) -> ModelError:
         causes = list(_chain(error))
-        reason = next((str(c) for c in reversed(causes) if str(c)), type(causes[-1]).__name__)
+        said = next((reason(c) for c in reversed(causes) if str(c)), type(causes[-1]).__name__)
         if any(isinstance(c, ssl.SSLCertVerificationError) for c in causes):
-            return ModelError(K.CONFIG, f"The certificate of {self.base_url} was not accepted: {reason}")
+            return ModelError(K.CONFIG, f"The certificate of {self.base_url} was not accepted: {said}")
         if any(isinstance(c, httpx.ConnectTimeout) for c in causes):
             return ModelError(K.TIMEOUT, f"{self.base_url} did not accept a connection within {CONNECT:g} seconds.")
         if any(isinstance(c, httpx.ConnectError) for c in causes):
-            return ModelError(K.NETWORK, f"Cannot connect to {self.base_url}: {reason}")
+            return ModelError(K.NETWORK, f"Cannot connect to {self.base_url}: {said}")
         if any(isinstance(c, httpx.TimeoutException) for c in causes):
-            return ModelError(K.TIMEOUT, f"The server stalled: {reason}")
-        return ModelError(K.NETWORK, f"The connection to {self.base_url} broke: {reason}")
+            return ModelError(K.TIMEOUT, f"The server stalled: {said}")
+        return ModelError(K.NETWORK, f"The connection to {self.base_url} broke: {said}")
 
 
 def _checked(url: str) -> str:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from agent.faults import reason
 from agent.models.base import config_error
 
 SHIPPED = Path(__file__).with_name("profiles.toml")
@@ -65,7 +66,7 @@ def _entries(path: Path, version: int) -> tuple[tuple[Sequence[str], Mapping[str
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise config_error(f"{path} cannot be read: {error}") from error
+        raise config_error(f"{path} cannot be read: {reason(error, path)}") from error
     entries = data.get("profile", [])
     return tuple(_entry(path, entry) for entry in ([entries] if isinstance(entries, dict) else entries))
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agent.faults import reason
 from agent.models.arguments import read_arguments
 from agent.models.base import ModelOptions, config_error, usage_of
 from runtime.errors import classify_model_error
@@ -49,7 +50,7 @@ def read_script(path: Path) -> tuple[dict[str, Any], list[Step]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise config_error(f"The script {path} cannot be read: {error}") from error
+        raise config_error(f"The script {path} cannot be read: {reason(error, path)}") from error
     entries = _entries(text, path)
     head: dict[str, Any] = {}
     if entries and not _is_answer(entries[0]):

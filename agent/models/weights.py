@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
+from agent.faults import reason
 from agent.models.base import config_error
 
 REPOSITORY = "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF"
@@ -92,7 +93,7 @@ class Fetch:
                 self._prove()
                 return self.target
             except (OSError, ValueError, zipfile.BadZipFile, subprocess.SubprocessError) as error:
-                self.reasons.append(str(error) or type(error).__name__)
+                self.reasons.append(reason(error))
         raise config_error(
             "The weights of the local model could not be fetched: " + "; ".join(self.reasons) + ". "
             f"Name a file {self.source.file} with REFOLD_LOCAL_MODEL, or try again: it goes on where it stopped."

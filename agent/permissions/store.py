@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from agent.faults import reason
 from agent.permissions.rules import Rule, RuleError, parse_rule
 from agent.permissions.verdicts import Decision, Scope
 
@@ -59,6 +60,8 @@ class RuleBook:
             stamp = (stat.st_mtime_ns, stat.st_size)
         except FileNotFoundError:
             stamp = (0, 0)
+        except OSError as error:
+            raise RuleError(f"{self.path} cannot be read: {reason(error, self.path)}") from error
         if stamp != self._stamp:
             self._stored = _rules_of(_load(self.path), self._project)
             self._stamp = stamp
@@ -100,7 +103,7 @@ def _load(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (ValueError, OSError) as error:
-        raise RuleError(f"{path} cannot be read: {error}") from error
+        raise RuleError(f"{path} cannot be read: {reason(error, path)}") from error
 
 
 def _save(path: Path, data: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.faults import reason
 from agent.sandbox.layout import FORGOTTEN, Layout
 
 PROBE_SECONDS = 5.0
@@ -112,7 +113,7 @@ def probe(argv: Sequence[str]) -> str:
     try:
         done = subprocess.run(argv, capture_output=True, timeout=PROBE_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"it cannot be started: {error}"
+        return f"it cannot be started: {reason(error, argv[0])}"
     return "" if done.returncode == 0 else done.stderr.decode("utf-8", "replace").strip() or "it failed silently"
 
 

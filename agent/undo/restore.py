@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from agent.faults import reason
 from agent.undo.difference import Change
 from agent.undo.store import Entry, Snapshot, SnapshotError
 
@@ -73,7 +74,7 @@ class _Work:
             if entry and entry[0] == "d" and _holds_something(where):
                 self.failed[path] = "it holds files that the snapshot does not cover"
             else:
-                self.failed[path] = error.strerror or str(error)
+                self.failed[path] = reason(error, error.filename or "")
 
     def make_folder(self, path: str) -> None:
         where = self._where(path)
@@ -82,7 +83,7 @@ class _Work:
             if not os.path.isdir(where) or os.path.islink(where):
                 os.mkdir(where)
         except OSError as error:
-            self.failed[path] = error.strerror or str(error)
+            self.failed[path] = reason(error, error.filename or "")
 
     def write(self, path: str, entry: Entry, content: bytes) -> None:
         where = self._where(path)
@@ -95,7 +96,7 @@ class _Work:
             else:
                 _replace(where, lambda new: _create(new, content, entry[1]))
         except OSError as error:
-            self.failed[path] = error.strerror or str(error)
+            self.failed[path] = reason(error, error.filename or "")
 
     def set_mode(self, path: str, entry: Entry | None) -> None:
         where = self._where(path)
@@ -104,7 +105,7 @@ class _Work:
                 os.chmod(where, entry[1])
                 self.opened.pop(where, None)
         except OSError as error:
-            self.failed[path] = error.strerror or str(error)
+            self.failed[path] = reason(error, error.filename or "")
 
     def _where(self, path: str) -> str:
         return os.path.join(self.root, path)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agent.faults import reason
+
 Entry = tuple[str, int, str]
 """kind (f, l, d), permission bits, and the content's hash or the symlink's target."""
 
@@ -70,7 +72,7 @@ class Store:
         try:
             data = zlib.decompress(self._object(digest).read_bytes())
         except (OSError, zlib.error) as error:
-            raise SnapshotError(f"a content of the snapshot is lost: {error}") from error
+            raise SnapshotError(f"a content of the snapshot is lost: {reason(error)}") from error
         if hashlib.blake2b(data, digest_size=20).hexdigest() != digest:
             raise SnapshotError("a content of the snapshot is damaged")
         return data
@@ -175,7 +177,7 @@ class Store:
         try:
             return json.loads(zlib.decompress(self._path(ident).read_bytes()))
         except (OSError, ValueError, zlib.error) as error:
-            raise SnapshotError(f"there is no readable snapshot {ident}: {error}") from error
+            raise SnapshotError(f"there is no readable snapshot {ident}: {reason(error)}") from error
 
     def _path(self, ident: str) -> Path:
         return self.folder / "snapshots" / f"{os.path.basename(ident)}.z"

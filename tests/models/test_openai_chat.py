@@ -225,7 +225,7 @@ def test_a_refused_connection_is_told_plainly() -> None:
         error = ask("openai_chat:m", base_url=url).error
     assert error is not None
     assert error.kind is ModelErrorKind.NETWORK
-    assert error.message.startswith(f"Cannot connect to {url}: ")
+    assert error.message == f"Cannot connect to {url}: nothing listens there (connection refused)"
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/v1", "127.0.0.1:8000/v1", "http://[bad/v1"])

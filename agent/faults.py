@@ -1,0 +1,37 @@
+"""Why a file or a server could not be used, as a person says it."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+_WORDS = {
+    errno.ENOENT: "there is no such file or folder",
+    errno.ENOTDIR: "a part of its path is not a folder",
+    errno.EISDIR: "it is a folder",
+    errno.EACCES: "its permissions do not allow it",
+    errno.EPERM: "the system does not allow it",
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "your share of the disk is full",
+    errno.EROFS: "it lies on a disk that is only for reading",
+    errno.ELOOP: "it is a link that leads back to itself",
+    errno.ENAMETOOLONG: "its name is too long",
+    errno.EEXIST: "it is there already",
+    errno.ECONNREFUSED: "nothing listens there (connection refused)",
+    errno.ECONNRESET: "the connection was reset",
+    errno.ENETUNREACH: "that network cannot be reached",
+    errno.EHOSTUNREACH: "that host cannot be reached",
+    errno.ETIMEDOUT: "no answer came in time",
+}
+
+
+def reason(error: BaseException, about: Path | str = "") -> str:
+    """Why something failed, in words without the system's numbers. The file that the error names stands in front,
+    unless it is `about`, of which the sentence around it speaks anyhow."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not UTF-8 text (byte {error.start + 1})"
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error) or type(error).__name__
+    words = _WORDS.get(error.errno or 0) or error.strerror[:1].lower() + error.strerror[1:]
+    named = "" if error.filename is None else str(error.filename)
+    return f"{named}: {words}" if named and named != str(about) else words
