@@ -91,7 +91,10 @@ class Session:
     def _make_parts(self) -> None:
         profile = workshop.profile_of(self.model)
         self.toolbox = workshop.make_toolbox(self.settings, profile, self.root, self.cwd)
-        self.toolbox.tools = {**with_task(self.toolbox.tools, self.settings, self.model), **self.servers.tools}
+        self.toolbox.tools = {
+            **with_task(self.toolbox.tools, self.settings, self.model, self.extensions),
+            **self.servers.tools,
+        }
         self.engine = workshop.make_engine(
             self.settings, profile, self.log, self.toolbox, self.notices, self.extensions
         )
@@ -263,7 +266,7 @@ class Session:
 
     def _note(self, event: Event) -> None:
         if isinstance(event, TurnEnded):
-            self.usage = total(self.usage, event.usage)
+            self.usage, self.spent = total(self.usage, event.usage), Spent()
             self._sum_up()
 
     def _sum_up(self) -> None:

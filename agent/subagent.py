@@ -8,55 +8,38 @@ spends counts against the limits of the turn it works for.
 from __future__ import annotations
 
 import asyncio
-import copy
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from agent import task_logs, workshop
+from agent.extend.agents import AgentKind, kind_words
 from agent.extend.extensions import Extensions
 from agent.extend.hooking import Hooks
 from agent.models import make_model
-from agent.permissions import Approval, Approver, Judgement, Verdict
+from agent.permissions import Approval, Approver, Verdict
 from agent.permitting import Permitting
-from agent.safety import CONFINEMENT, Safety
+from agent.safety import Safety
 from agent.settings import Settings
+from agent.subagent_child import Child, cost_of, fate_words, judge_reading, tail_words, wrap_reading
 from agent.task_logs import BEGUN, ENDED, Found
 from agent.version import VERSION
 from runtime.context.engine import ContextEngine
 from runtime.context.recall import page
 from runtime.crew import Crew, Limits, Spent, total
-from runtime.events import (
-    AnswerRecorded,
-    Event,
-    ReasoningDelta,
-    TaskEvent,
-    TextDelta,
-    ToolCallDelta,
-    ToolFinished,
-    ToolProgress,
-    ToolStarted,
-    TurnEnded,
-    Waiting,
-)
-from runtime.loop import run_turn
 from runtime.model import Model, ModelError
 from tools.base import EXPLORE, TASK, WORK, Tool, Toolbox, ToolContext, ToolFailure, ToolOutput, load_tools
 from transcripts.log import LogWriteError, TranscriptLog, VersionError
-from transcripts.records import Note, SessionStart, ToolCall, ToolResult, Usage, User
+from transcripts.records import Note, SessionStart, ToolCall, ToolResult, Usage
 
 SIDE_BY_SIDE = 4
 """Sub-agents at work at once; more wait. Providers limit requests a minute, and each holds a view of its own."""
 
 READING = ("read", "bash", "grep", "glob", "todo", "recall", "jobs")
 """The tools of one that only reads; its bash can change nothing."""
-
-_PASSING = (TextDelta, ReasoningDelta, ToolCallDelta, ToolProgress, Waiting)
-"""What comes by the hundred while a sub-agent works; nobody follows it word by word."""
 
 _WORDS = (
     "You are a sub-agent: another agent gave you this task, no person reads along, and only your last answer counts."
@@ -69,6 +52,9 @@ _WORK = (
     f"{_WORDS} Do the task and check it, then report in a few lines: what you changed, what you ran and how it ended, "
     "what is still open."
 )
+
+
+_EXPLORES, _WORKS = AgentKind(EXPLORE, "only reads"), AgentKind(WORK, "may do all that the session may")
 
 
 class Host(Protocol):
@@ -91,13 +77,22 @@ class Host(Protocol):
     spent: Spent
 
 
-def with_task(tools: Mapping[str, Tool], settings: Settings, model: Model) -> dict[str, Tool]:
+def with_task(tools: Mapping[str, Tool], settings: Settings, model: Model, extensions: Extensions) -> dict[str, Tool]:
     """The tools, with `task` at the end where sub-agents make sense: its schema is in every request, and a small model
     or window has no room for it."""
     profile = workshop.profile_of(model)
     offered = settings.subagents and not profile.small and model.window >= workshop.SMALL_WINDOW
     rest = {name: tool for name, tool in tools.items() if name != TASK}
-    return {**rest, **load_tools((TASK,))} if offered else rest
+    return {**rest, TASK: _task_tool(extensions.agents)} if offered else rest
+
+
+def _task_tool(kinds: Mapping[str, AgentKind]) -> Tool:
+    """The tool, with the kinds that are files among those it names."""
+    tool = load_tools((TASK,))[TASK]
+    parameters = tool.schema["properties"]
+    words = f"{parameters['kind']['description']}{kind_words(kinds.values())}"
+    described = {**parameters, "kind": {**parameters["kind"], "description": words}}
+    return replace(tool, schema={**tool.schema, "properties": described}) if kinds else tool
 
 
 class Subagents:
@@ -112,25 +107,31 @@ class Subagents:
     async def run(self, ident: str, description: str, prompt: str, kind: str) -> ToolOutput:
         """Lets one work on a task; its report is the result of the call with this id. Raises ToolFailure where it
         cannot begin."""
-        if kind not in (EXPLORE, WORK):
-            raise ToolFailure(f"There is no kind {kind!r} of sub-agent; there are {EXPLORE} and {WORK}.")
+        role = self._role(kind)
         open_calls = self._host.engine.history.open_calls()
         call = next((c for c in open_calls if c.id == ident), ToolCall(ident, TASK, "{}"))
         async with self._places:
-            child = self._begin(call, description or "a task", reads=kind == EXPLORE)
+            child = self._begin(call, description or "a task", role)
             try:
                 return await child.work(prompt)
             finally:
                 await self._end(child)
 
-    def _begin(self, call: ToolCall, description: str, *, reads: bool) -> Child:
-        host = self._host
+    def _role(self, kind: str) -> AgentKind:
+        """What the kind of this name is. Raises ToolFailure where there is none."""
+        kinds = {k.name: k for k in (_EXPLORES, _WORKS)} | self._host.extensions.agents
+        if kind not in kinds:
+            raise ToolFailure(f"There is no kind {kind!r} of sub-agent; there are {', '.join(kinds)}.")
+        return kinds[kind]
+
+    def _begin(self, call: ToolCall, description: str, role: AgentKind) -> Child:
+        host, reads = self._host, role.name == EXPLORE
         spec, model, own = self._model(description)
         ident, log = task_logs.new_task_log(host.log.path)
         if log.path is None:
             self._unkept[ident] = log
         log.secrets = host.log.secrets
-        known = {"call": call.id, "id": ident, "description": description, "kind": EXPLORE if reads else WORK}
+        known = {"call": call.id, "id": ident, "description": description, "kind": role.name}
         host.engine.append(Note(BEGUN, known))
         cwd, seq = host.toolbox.ctx.cwd, host.log.entries[-1].seq
         log.append(
@@ -138,8 +139,9 @@ class Subagents:
         )
         profile = workshop.profile_of(model)
         by = f"sub-agent: {description}"
-        toolbox = self._toolbox(profile, cwd, by, reads)
-        append = "\n\n".join(p for p in (host.settings.append_system_prompt, _EXPLORE if reads else _WORK) if p)
+        toolbox = self._toolbox(profile, cwd, by, role)
+        parts = (host.settings.append_system_prompt, _EXPLORE if reads else _WORK, role.body)
+        append = "\n\n".join(p for p in parts if p)
         settings = replace(host.settings, append_system_prompt=append)
         engine = workshop.make_engine(settings, profile, log, toolbox, [], host.extensions)
         engine.set_window(model.window, model.window_source)
@@ -154,7 +156,7 @@ class Subagents:
             engine, model, toolbox, permitting.permit, limits=workshop.limits_for(profile, limits),
             spent=Spent(above=host.spent), after=after,
         )  # fmt: skip
-        return Child(ident, call, crew, host, reads, own)
+        return Child(ident, call, crew, host.toolbox.ctx, reads, own)
 
     def _model(self, description: str) -> tuple[str, Model, bool]:
         """(its name, the model, whether it is the sub-agent's own): the one that is set, else the session's."""
@@ -168,7 +170,7 @@ class Subagents:
         for_task = getattr(host.model, "for_task", None)
         return host.spec, (for_task(description) if for_task else host.model), False
 
-    def _toolbox(self, profile: workshop.Profile, cwd: Path, by: str, reads: bool) -> Toolbox:
+    def _toolbox(self, profile: workshop.Profile, cwd: Path, by: str, role: AgentKind) -> Toolbox:
         """All tools of the session but the one that made it; or those that read. A model of its own has its own way to
         edit."""
         host = self._host
@@ -177,11 +179,13 @@ class Subagents:
         tools = {**own, **{n: t for n, t in host.toolbox.tools.items() if n not in ours}}
         ctx = ToolContext(root=host.root, cwd=cwd, takes_images=profile.images)
         host.safety.install(ctx)
-        if reads:
+        if role.name == EXPLORE:
             tools = {n: ours[n] for n in READING}
-            ctx.wrap = partial(_wrap_reading, host.safety, ctx)
+            ctx.wrap = partial(wrap_reading, host.safety, ctx)
         elif host.toolbox.ctx.ask is not None:
             ctx.ask = partial(self._ask, by)
+        if role.tools:
+            tools = {n: t for n, t in tools.items() if n in (*role.tools, "recall")}
         return Toolbox(tools, ctx)
 
     # -- the person -------------------------------------------------------------------------------------------------
@@ -208,8 +212,10 @@ class Subagents:
         workshop.close_tools(child.crew.toolbox.ctx)
         with suppress(LogWriteError):
             child.crew.engine.close_open_calls()
-            self._host.engine.append(Note(ENDED, _cost(child.id, spent.requests, spent.usage)))
-            if log.path is not None:
+        with suppress(LogWriteError):
+            self._host.engine.append(Note(ENDED, cost_of(child.id, spent.requests, spent.usage)))
+        if log.path is not None:
+            with suppress(LogWriteError):
                 log.close()
         if child.own_model and (close := getattr(child.crew.model, "close", None)) is not None:
             await close()
@@ -233,10 +239,11 @@ class Subagents:
             found = Found(began=True)
         if not any(e.key == ENDED and e.record.value.get("id") == ident for e in host.log.entries):
             host.usage = total(host.usage, found.usage)
-            host.engine.append(Note(ENDED, _cost(ident, found.requests, found.usage)))
+            host.engine.append(Note(ENDED, cost_of(ident, found.requests, found.usage)))
         meta = {"task": ident, "steps": found.requests}
         if found.done:
-            return ToolResult(call.id, TASK, f"{found.text}\n{_tail(ident, found.requests, found.usage)}", meta=meta)
+            tail = tail_words(ident, found.requests, found.usage)
+            return ToolResult(call.id, TASK, f"{found.text}\n{tail}", meta=meta)
         unknown = found.began and note.get("kind") != EXPLORE
         return ToolResult(
             call.id, TASK, fate_words(ident, note, found), "unknown" if unknown else "interrupted", meta=meta
@@ -250,115 +257,6 @@ class Subagents:
             return host.engine.recall(**asked)
         text = "\n".join(task_logs.transcript_lines(log.entries)) if log else task_logs.readable(path)
         return page(text, asked.get("start", 1), asked.get("count", 0), host.engine.policy.share - 200)
-
-
-@dataclass
-class Child:
-    """One sub-agent at work."""
-
-    id: str
-    call: ToolCall
-    crew: Crew
-    host: Host
-    reads: bool
-    own_model: bool
-    began: float = field(default_factory=time.monotonic)
-    doing: str = "beginning"
-    calls: int = 0
-
-    async def work(self, prompt: str) -> ToolOutput:
-        """Its report; or, where it did not come to its end, why, and what it had found so far."""
-        await workshop.know_window(self.crew.model)
-        tell = self.host.toolbox.ctx.tell
-        ended = TurnEnded("interrupted")
-        turn = run_turn(self.crew, User(prompt, "task"))
-        try:
-            async for event in turn:
-                ended = event if isinstance(event, TurnEnded) else ended
-                if not isinstance(event, _PASSING):
-                    tell(TaskEvent(self.call, self.id, event, self.reads, self._line(event)))
-        except asyncio.CancelledError:
-            with suppress(LogWriteError):
-                self.crew.engine.close_open_calls()
-            self.host.toolbox.ctx.state["interrupted"] = ToolOutput(self._cut_words(), ok=False, meta=self._facts())
-            raise
-        finally:
-            await turn.aclose()
-        return self._report(ended)
-
-    def _line(self, event: Event) -> str:
-        """What it does now, for the person."""
-        match event:
-            case ToolStarted():
-                self.doing, self.calls = event.title, self.calls + 1
-            case AnswerRecorded() if not event.message.calls:
-                self.doing = "reporting"
-            case ToolFinished():
-                self.doing = "thinking"
-        spent = self.crew.spent
-        return f"{spent.requests} requests · {spent.tokens:,} tokens · {self.doing}"
-
-    def _facts(self) -> dict[str, Any]:
-        spent = self.crew.spent
-        took = round(time.monotonic() - self.began, 3)
-        return {"task": self.id, "steps": spent.requests, "tokens": spent.tokens, "seconds": took}
-
-    def _report(self, ended: TurnEnded) -> ToolOutput:
-        tail = _tail(self.id, self.crew.spent.requests, self.crew.spent.usage)
-        said = ended.text.strip()
-        if ended.reason == "done":
-            return ToolOutput(f"{said or '(it ended without a report)'}\n{tail}", ok=bool(said), meta=self._facts())
-        why = ended.message or ended.reason
-        words = f"[The sub-agent did not come to an end: {why}.]"
-        found = f"\nWhat it had said last:\n{said}" if said else ""
-        return ToolOutput(f"{words}{found}\n{tail}", ok=False, meta=self._facts())
-
-    def _cut_words(self) -> str:
-        entries = self.crew.engine.log.entries
-        found = task_logs.found_in(entries)
-        known = {"kind": EXPLORE if self.reads else WORK}
-        return fate_words(self.id, known, found)
-
-
-def judge_reading(safety: Safety, tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> Judgement:
-    """What may happen to a call of one that only reads, in whatever mode: a command may do what it may in plan."""
-    if tool.effect == "read":
-        return safety.permissions.judge(tool, args, ctx)
-    reading = copy.copy(safety.permissions)
-    reading.set_mode("plan")
-    judgement = reading.judge(tool, args, ctx)
-    reason = judgement.reason.partition("; /mode")[0].replace("the mode plan", "a sub-agent that explores")
-    return replace(judgement, reason=reason)
-
-
-def _wrap_reading(safety: Safety, ctx: ToolContext, argv: list[str], cwd: Path) -> list[str]:
-    """Whatever was judged: where there is a sandbox, a command of one that only reads can change nothing."""
-    if safety.permissions.confined:
-        ctx.state[CONFINEMENT] = "read-only"
-    return safety.wrap(ctx, argv, cwd)
-
-
-def fate_words(ident: str, note: Mapping[str, Any], found: Found) -> str:
-    """What the model is told of a sub-agent that was stopped, or that a crash took along."""
-    reads = note.get("kind") == EXPLORE
-    lines = [f"[This sub-agent did not come to an end. It made {found.requests} requests.]"]
-    lines += [f"Its last calls: {'; '.join(found.calls)}."] if found.calls else []
-    lines += [f"What it had said last:\n{found.text}"] if found.text else []
-    if reads or not found.began:
-        lines.append("[It only read. Give the task again if you still need it.]")
-    else:
-        lines.append("[It may have done a part of its work or all of it. Look at what it did before you repeat it.]")
-    return "\n".join([*lines, f'[recall(id="{ident}") shows all that it said and did]'])
-
-
-def _tail(ident: str, requests: int, usage: Usage) -> str:
-    tokens = (usage.input or 0) + (usage.output or 0)
-    return f'[sub-agent {ident}: {requests} requests, {tokens:,} tokens; recall(id="{ident}") shows what it did]'
-
-
-def _cost(ident: str, requests: int, usage: Usage) -> dict[str, Any]:
-    counted = {k: v for k, v in vars(usage).items() if v}
-    return {"id": ident, "requests": requests, "usage": counted}
 
 
 def _note_of(engine: ContextEngine, call: ToolCall) -> Mapping[str, Any] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from agent.extend.agents import AgentKind, load_agents
 from agent.extend.prompts import Prompt, load_prompts
 from agent.extend.skills import Skill, load_skills, person_folders, skill_words
 from agent.trust import Brought, Trust, brings
@@ -39,6 +40,11 @@ class Extensions:
     def skills(self) -> dict[str, Skill]:
         """The skills, by name."""
         return {} if self._bare else load_skills(self._home, self._trust, self.notices)
+
+    @cached_property
+    def agents(self) -> dict[str, AgentKind]:
+        """The kinds of sub-agents that are files, by name."""
+        return {} if self._bare else load_agents(self._home, self._trust, self.notices)
 
     def skill_words(self) -> str:
         """The part of the system prompt that names the skills."""

@@ -151,7 +151,7 @@ def test_one_that_fails_says_what_it_had_found(base: Path) -> None:
         "[The sub-agent did not come to an end: the key was refused.]\nWhat it had said last:\nIt begins with a.\n"
     )
     assert results[1].text.startswith("(it ended without a report)\n")
-    assert results[2].text == "There is no kind 'other' of sub-agent; there are explore and work."
+    assert results[2].text == "There is no kind 'other' of sub-agent; there are explore, work."
 
 
 def test_the_model_can_look_at_what_one_did(base: Path) -> None:

@@ -116,7 +116,7 @@ def test_one_that_explores_changes_nothing_in_any_mode(
     with desk:
         (result,) = desk.send()
         said = results_of(desk.logs()[0])
-    assert (result.status, desk.asked) == ("ok", [])
+    assert (result.status, {a.call.name for a in desk.asked}) == ("ok", {"bash"} if mode in ("ask", "edits") else set())
     assert [line for line in said if line.startswith("ok")] == []
     assert said[0].startswith("error: a\n")
     assert said[3] == "denied: [Denied: a sub-agent that explores never leaves the sandbox]"
