@@ -61,13 +61,17 @@ class Settings:
     min_retain_rounds: int = setting(
         10, "rounds the summary leaves alone where they fit", env=("MIN_RETAIN_ROUNDS",), low=1
     )
-    keep_last: int = setting(2, "newest results of each tool that are never shortened", env=("KEEP_LAST",), low=0)
+    keep_last: int = setting(
+        2, "newest tool results that stay whole when older ones are shortened", env=("KEEP_LAST",), low=0
+    )
     max_result_chars: int = setting(
         200, "characters of an old result that its stub keeps", env=("MAX_RESULT_CHARS",), low=0
     )
     keep_turns: int = setting(8, "newest steps the sliding window leaves alone", env=("KEEP_TURNS",), low=1)
     token_budget: int = setting(0, "tokens truncation aims at; 0: half of the window", env=("TOKEN_BUDGET",), low=0)
-    min_keep: int = setting(4, "messages truncation never touches", env=("MIN_KEEP",), low=1)
+    min_keep: int = setting(
+        4, "newest messages that truncation leaves whole while anything else can give way", env=("MIN_KEEP",), low=1
+    )
     chars_per_token: float = setting(
         4.0,
         "characters a token, before the model's own usage has been seen",
