@@ -84,7 +84,7 @@ class Child:
             case ToolFinished():
                 self.doing = "thinking"
         spent = self.crew.spent
-        return f"{spent.requests} requests · {spent.tokens:,} tokens · {self.doing}"
+        return f"{requests_words(spent.requests)} · {spent.tokens:,} tokens · {self.doing}"
 
     def _facts(self) -> dict[str, Any]:
         spent = self.crew.spent
@@ -133,7 +133,7 @@ def wrap_reading(safety: Safety, ctx: ToolContext, argv: list[str], cwd: Path) -
 def fate_words(ident: str, note: Mapping[str, Any], found: Found) -> str:
     """What the model is told of a sub-agent that was stopped, or that a crash took along."""
     reads = note.get("kind") == EXPLORE
-    lines = [f"[This sub-agent did not come to an end. It made {found.requests} requests.]"]
+    lines = [f"[This sub-agent did not come to an end. It made {requests_words(found.requests)}.]"]
     lines += [f"Its last calls: {'; '.join(found.calls)}."] if found.calls else []
     lines += [f"What it had said last:\n{found.text}"] if found.text else []
     if reads or not found.began:
@@ -143,10 +143,15 @@ def fate_words(ident: str, note: Mapping[str, Any], found: Found) -> str:
     return "\n".join([*lines, f'[recall(id="{ident}") shows all that it said and did]'])
 
 
+def requests_words(count: int) -> str:
+    """A number of requests in words."""
+    return "1 request" if count == 1 else f"{count} requests"
+
+
 def tail_words(ident: str, requests: int, usage: Usage) -> str:
     """The last line of a report: whose it is and what it cost."""
     tokens = (usage.input or 0) + (usage.output or 0)
-    return f'[sub-agent {ident}: {requests} requests, {tokens:,} tokens; recall(id="{ident}") shows what it did]'
+    return f'[sub-agent {ident}: {requests_words(requests)}, {tokens:,} tokens; recall(id="{ident}") shows what it did]'
 
 
 def cost_of(ident: str, requests: int, usage: Usage) -> dict[str, Any]:

@@ -6,7 +6,6 @@ None may do more than the session.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -63,7 +62,7 @@ def load_agents(home: Path, trust: Trust, notices: list[str]) -> dict[str, Agent
 def _sources(home: Path, trust: Trust) -> Iterator[Source]:
     yield from yours(home / "agents", markdown_below(home / "agents"))
     for folder in FOLDERS:
-        yield from trusted(trust, folder, markdown_below(os.path.join(trust.root, folder)))
+        yield from trusted(trust, folder, markdown_below(Path(trust.root, folder)))
 
 
 def _kind(source: Source) -> AgentKind:

@@ -36,7 +36,8 @@ def facts(result: ToolResult) -> str:
     if isinstance(meta.get("seconds"), (int, float)) and meta["seconds"] >= 0.1:
         parts.append(seconds(meta["seconds"]))
     if meta.get("task"):
-        parts.append(f"{meta.get('steps', 0)} requests, {meta.get('tokens', 0):,} tokens")
+        n = meta.get("steps", 0)
+        parts.append(f"{n} request{'s' if n != 1 else ''}, {meta.get('tokens', 0):,} tokens")
     elif result.status == "ok" and code is None and not meta.get("diff"):
         n = len(lines_of(result))
         parts.append(f"{n} line{'s' if n != 1 else ''}" if n else "nothing")
