@@ -11,7 +11,7 @@ from typing import Any
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from agent.terminal.clean import one_line
+from agent.terminal.clean import one_line, wrapped
 from agent.terminal.fragments import Fragments
 
 TYPING = 0.8
@@ -20,6 +20,10 @@ types a line and has not seen the question. As long Enter means nothing after a 
 
 PAGE = 9
 """Options that are seen at once: as many as there are digits."""
+
+
+TITLE = 5
+"""Lines that a question may take."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +84,12 @@ class Picker:
     def rows(self, width: int, height: int) -> Fragments:
         """The question as fragments, at most `height` rows of `width` columns."""
         shown = self.shown
+        title = wrapped(self.title, width, max(1, min(TITLE, height // 4)))
+        height -= len(title) - 1
         page = max(1, min(PAGE, height - 4))
         self.index = max(0, min(self.index, len(shown) - 1))
         first = max(0, min(self.index - page // 2, len(shown) - page))
-        out: Fragments = [("class:heading", one_line(self.title, width)), ("", "\n")]
+        out: Fragments = [(style, text) for line in title for style, text in (("class:heading", line), ("", "\n"))]
         if self._head:
             out += self._head(width, max(0, height - 3 - min(len(shown), page)))
         for n, option in enumerate(shown[first : first + page], first):

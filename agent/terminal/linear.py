@@ -254,7 +254,7 @@ class Linear:
             if choices
             else await self._ask_line(f"{question} ")
         )
-        return chosen or "(no answer)"
+        return chosen or ""
 
     async def choose(self, title: str, choices: Sequence[Choice], *, search: bool = False) -> Any | None:
         self._line(title)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from agent.permissions import Approval, Verdict
 from agent.review import Hunk
@@ -61,12 +62,16 @@ class Questions:
     async def answer(self, question: str, choices: Sequence[str]) -> str:
         """What the model wants to know."""
         self._ring(f"refold asks: {one_line(question, 80)}")
+        view = self._talk.view
+        view.asked(question)
+        chosen: Any = ""
         if choices:
             options = [*(Option(c, c) for c in choices), Option("", "something else")]
-            chosen = await self._deck.pick(lambda: Picker(question, options))
-            if chosen:
-                return str(chosen)
-        return await self._deck.fill(f"{one_line(question, 60)} › ") or "(no answer)"
+            chosen = await self._deck.pick(lambda: Picker("Your answer", options, escape="no answer"))
+        if chosen == "":
+            chosen = await self._deck.fill("Your answer › ")
+        view.told(str(chosen or "").strip())
+        return str(chosen or "")
 
     def _ring(self, words: str) -> None:
         if rang(self._deck.activity.since):

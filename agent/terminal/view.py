@@ -265,6 +265,11 @@ class View:
             self._screen.print(blocks.tool(run.title, run.call, result, self._screen.theme), short=True)
         self._activity.running.clear()
 
+    def asked(self, question: str) -> None:
+        """Prints what the model wants to know, whole."""
+        self._finish_text()
+        self._screen.print(Text.assemble(("? ", "accent"), (plain(question), "bold")), prose=True)
+
     def told(self, words: str) -> None:
         """Prints what the person said to the model in an answer to a question."""
         if words:

@@ -246,3 +246,30 @@ def test_the_model_in_use_is_offered_once(chat: Chat) -> None:
     terminal.type("/model\r")
     terminal.wait(r"1 scripted:\S+script\.jsonl +in use")
     terminal.wait("2 local +built in")
+
+
+LONG_QUESTION = (
+    "Which of the two databases shall I use for the ledger, given that " + "the old one is slow and " * 6 + "gone?"
+)
+
+
+def test_a_long_question_is_read_whole_and_the_answer_stays(chat: Chat, home: Path) -> None:
+    ask = {"calls": [{"name": "ask_user", "arguments": {"question": LONG_QUESTION, "choices": ["sqlite", "postgres"]}}]}
+    terminal = chat([ask, {"text": "over"}])
+    terminal.type("go\r")
+    terminal.wait("^Your answer")
+    assert LONG_QUESTION in " ".join(terminal.text().split())
+    terminal.type("2")
+    terminal.wait("^↳ postgres")
+    terminal.wait("^over")
+    assert logged(home, "tool_result")[0]["text"] == "The person answered: postgres"
+
+
+def test_escape_at_a_question_of_the_models_is_no_answer(chat: Chat, home: Path) -> None:
+    ask = {"calls": [{"name": "ask_user", "arguments": {"question": "Which?", "choices": ["a", "b"]}}]}
+    terminal = chat([ask, {"text": "over"}])
+    terminal.type("go\r")
+    terminal.wait("^Your answer")
+    terminal.type("\x1b")
+    terminal.wait("^over")
+    assert logged(home, "tool_result")[0]["text"] == "The person gave no answer; decide yourself."
