@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-from prompt_toolkit.utils import get_cwidth
-
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC
@@ -40,19 +38,6 @@ def one_line(text: str, width: int = 200) -> str:
     """The text on one line of at most `width` characters."""
     words = " ".join(plain(text[: width * 8]).split())
     return words if len(words) <= width else words[: max(0, width - 1)] + "…"
-
-
-def wrapped(text: str, width: int, most: int) -> list[str]:
-    """The text in at most `most` lines of `width` columns; what does not fit is left out, with a mark."""
-    lines = [""]
-    for word in plain(text).split():
-        if lines[-1] and get_cwidth(lines[-1]) + 1 + get_cwidth(word) > width:
-            lines.append("")
-        lines[-1] += f"{' ' if lines[-1] else ''}{word}"
-    kept = lines[:most]
-    if len(lines) > most:
-        kept[-1] = f"{kept[-1]} …"
-    return [one_line(line, width) for line in kept]
 
 
 def _last_state(line: str) -> str:

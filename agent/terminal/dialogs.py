@@ -10,8 +10,9 @@ from typing import Any
 
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
+from prompt_toolkit.utils import get_cwidth
 
-from agent.terminal.clean import one_line, wrapped
+from agent.terminal.clean import one_line, plain
 from agent.terminal.fragments import Fragments
 
 TYPING = 0.8
@@ -183,3 +184,16 @@ class Picker:
             self.index = self.options.index(chosen)
         else:
             self.done(chosen.value)
+
+
+def wrapped(text: str, width: int, most: int) -> list[str]:
+    """The text in at most `most` lines of `width` columns; what does not fit is left out, with a mark."""
+    lines = [""]
+    for word in plain(text).split():
+        if lines[-1] and get_cwidth(lines[-1]) + 1 + get_cwidth(word) > width:
+            lines.append("")
+        lines[-1] += f"{' ' if lines[-1] else ''}{word}"
+    kept = lines[:most]
+    if len(lines) > most:
+        kept[-1] = f"{kept[-1]} …"
+    return [one_line(line, width) for line in kept]
