@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Iterator
@@ -179,3 +180,17 @@ def test_a_change_of_the_mode_holds_at_once(base: Path) -> None:
 def test_a_rule_can_forbid_sub_agents(base: Path) -> None:
     with Desk(base, [calls(task("look"))], {}, deny=("task",)) as desk:
         assert [(r.status, r.text) for r in desk.send()] == [("denied", "[Denied: your rule task says so]")]
+
+
+@pytest.mark.parametrize("kind", ["explore", "work"])
+def test_hooks_hold_for_it(base: Path, kind: str) -> None:
+    guard = {"matcher": "Bash", "hooks": [{"type": "command", "command": "echo not here >&2; exit 2"}]}
+    after = {"matcher": "Read", "hooks": [{"type": "command", "command": "echo look twice >&2; exit 2"}]}
+    hooks = {"hooks": {"PreToolUse": [guard], "PostToolUse": [after]}}
+    (base / "home" / ".refold" / "hooks.json").write_text(json.dumps(hooks))
+    script = [bash("ls"), calls(call("read", path="a.txt")), "x"]
+    with Desk(base, [calls(task("do it", kind))], {"do it": script}, mode="yolo") as desk:
+        desk.send()
+        said = results_of(desk.logs()[0])
+    assert said[0].startswith("denied: [Denied: the hook `echo not here >&2; exit 2` refuses it: not here")
+    assert said[1].endswith("[The PostToolUse hook `echo look twice >&2; exit 2` says: look twice]")
