@@ -60,23 +60,23 @@ class Hooks:
         hooks = self._fitting("PreToolUse", names_of(tool.name)) if judgement.decision != "deny" else []
         asks = allows = ""
         for hook in hooks:
+            free = hook.yours
             for given in inputs(tool, args, ctx):
                 said = await self._say(hook, tool_name=_name(hook, tool.name), tool_input=given)
+                free = free and said.decision == "allow"
                 if said.decision == "deny":
                     self.refused[call.id] = f"the hook `{hook.title}` refuses it: {said.why}"
                     self._tell(f"The PreToolUse hook `{hook.title}` refused a call: {said.why}")
                     return replace(judgement, decision="deny", reason=self.refused[call.id], rule="")
                 if said.decision == "ask":
                     asks = f"the hook `{hook.title}` wants you to be asked{f': {said.why}' if said.why else ''}"
-                elif said.decision == "allow" and hook.yours:
-                    allows = f"your hook `{hook.title}` allows it"
-        if asks:
-            return (
-                judgement if judgement.decision == "ask" else replace(judgement, decision="ask", reason=asks, rule="")
-            )
-        if allows and judgement.decision == "ask" and not self._safety.permissions.always_asks(tool, args, ctx):
-            return replace(judgement, decision="allow", reason=allows)
-        return judgement
+            if free:  # of every file that the call would write
+                allows = f"your hook `{hook.title}` allows it"
+        if asks and judgement.decision == "allow":
+            return replace(judgement, decision="ask", reason=asks, rule="")
+        if asks or judgement.decision != "ask" or not allows or self._safety.permissions.always_asks(tool, args, ctx):
+            return judgement
+        return replace(judgement, decision="allow", reason=allows)
 
     async def after_call(self, toolbox: Toolbox, call: ToolCall, result: ToolResult) -> ToolResult:
         """A result with what hooks have to say about it."""

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.support.command import refold, script
 from tests.support.extended import World, call
 from tests.support.plain_face import PlainFace
 from tests.support.processes import gone
+from tools.base import load_tools
 
 MINE, THEIRS, CLAUDE = "~/hooks.json", ".refold/hooks.json", ".claude/settings.json"
 PRESENT = [rung.kind for rung in RUNGS if not rung.why_not()]
@@ -95,9 +97,18 @@ def test_every_file_of_a_patch_is_shown_to_a_hook(world: World) -> None:
     assert sorted(os.listdir(world.ws)) == []
 
 
-def _tools(name: str) -> dict[str, Any]:
-    from tools.base import load_tools
+@pytest.mark.parametrize(("names", "asked"), [(("docs/a", "docs/b"), 0), (("docs/a", "src/b"), 1)])
+def test_an_allowed_file_does_not_allow_the_others_of_a_patch(world: World, names: Sequence[str], asked: int) -> None:
+    world.put(MINE, hooks("PreToolUse", f'grep -q \'"file_path": "{world.ws}/docs/\' && {decides("allow")} || true'))
+    patch = "".join(f"*** Add File: {name}\n+x\n" for name in names)
+    call_ = call("apply_patch", patch=f"*** Begin Patch\n{patch}*** End Patch\n")
+    with world.open(call_, answers=[Verdict(True)]) as talk:
+        talk.session.toolbox.tools = {**talk.session.toolbox.tools, **_tools("apply_patch")}
+        talk.say()
+        assert ([r.split(":")[0] for r in talk.results], len(talk.asked)) == (["ok"], asked)
 
+
+def _tools(name: str) -> dict[str, Any]:
     return load_tools([name])
 
 
