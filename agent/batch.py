@@ -178,6 +178,8 @@ def _options(values: Values) -> list[str]:
     out: list[str] = []
     for option in cli.TASK_OPTIONS:
         value = values[option.name]
+        if option.name == "mcp_config":  # a task runs in a folder of its own
+            value = [str(Path(file).expanduser().resolve()) for file in value]
         flag = option.flags[0]
         if option.kind is bool:
             out += [flag] if value else []

@@ -30,7 +30,7 @@ class Output(Protocol):
     """Shows one run. `stdout` raises OutputClosed; what goes to stderr never does."""
 
     async def start(self, facts: Mapping[str, Any]) -> None:
-        """The session is open: its id, model, folder and tools."""
+        """The session is open: its id, model, folder and tools. What starts its tools is told before."""
         ...
 
     async def event(self, event: Event) -> None:
@@ -177,15 +177,22 @@ class Stream(Json):
     def __init__(self, progress: Progress, partial: bool) -> None:
         super().__init__(progress)
         self.maker.partial = partial
+        self._early: list[Event] | None = []
 
     async def start(self, facts: Mapping[str, Any]) -> None:
-        """The init line."""
+        """The init line, then what came before it."""
         await super().start(facts)
         rest = {k: v for k, v in facts.items() if k != "session_id"}
         await self.write(self.maker.init(rest))
+        early, self._early = self._early or [], None
+        for event in early:
+            await self.event(event)
 
     async def event(self, event: Event) -> None:
-        """Its lines."""
+        """Its lines; before the init line there is none."""
+        if self._early is not None:
+            self._early.append(event)
+            return
         for line in self.maker.lines(event):
             await self.write(line)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 LEASH = Path(__file__).with_name("leash.py")
-MOST_LINE = 64 * 1024 * 1024
+MOST_LINE = 32 * 1024 * 1024
 """Bytes of one message; a server that says more in one is ended."""
 FAREWELL = 0.3
 """Seconds a server gets to end by itself once its input is closed."""
@@ -126,16 +127,13 @@ class Child:
         """Its messages; a line that is none (servers print what they should not) is passed over."""
         import anyio
         from mcp.shared.message import SessionMessage
-        from mcp.types import jsonrpc_message_adapter
 
         assert self._process is not None and self._process.stdout is not None
         try:
             while line := await self._process.stdout.readline():
-                try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError:
-                    continue
-                await give.send(SessionMessage(message))
+                message = _message(line)
+                if message is not None:
+                    await give.send(SessionMessage(message))
         except ValueError:
             self._said.append("\nit sent a message that is too long")
             self.let_go(at_once=True)
@@ -159,3 +157,19 @@ class Child:
         assert self._process is not None and self._process.stderr is not None
         while data := await self._process.stderr.read(8192):
             self._said.append(data.decode("utf-8", "replace")[-SHOWN:])
+
+
+def _message(line: bytes) -> Any:
+    """The message of a line; None where it is none. Text that no encoding can hold is mended: a result that is not
+    understood would be waited for in vain."""
+    from mcp.types import jsonrpc_message_adapter
+
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        pass
+    try:
+        text = json.dumps(json.loads(line.decode("utf-8", "replace")), ensure_ascii=False)
+        return jsonrpc_message_adapter.validate_json(text.encode("utf-8", "replace"), by_name=False)
+    except (ValueError, RecursionError):
+        return None

@@ -7,6 +7,7 @@ one, and started again, confined as it has to be by then, at the next call.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -79,9 +80,12 @@ class Servers:
     async def _first(self, server: Server) -> None:
         try:
             async with server.lock:
-                link = await self._open(server, self._confinement(server))
-        except (LinkError, ToolFailure) as error:
+                link = await self._open(server)
+        except LinkError as error:
             server.state, server.problem = "failed", f"{error}.{self._hint(server)}"
+            return
+        except ToolFailure as error:
+            server.state, server.problem = "failed", f"{error}."
             return
         server.tools = tuple(self._tools(server, link.tools))
         server.state = "connected"
@@ -143,42 +147,45 @@ class Servers:
 
     # -- connections ------------------------------------------------------------------------------------------------
 
-    def _confinement(self, server: Server) -> str:
-        """How a program has to be confined in the present mode; "" for a service elsewhere. Raises ToolFailure where it
-        must not run at all."""
+    def _confinement(self, server: Server, judged: str = "off") -> str:
+        """How a program has to be confined in the present mode, and as a call that runs now was judged; "" for a
+        service elsewhere. Raises ToolFailure where it must not run at all."""
         if server.config.url:
             return ""
-        return self._safety.child_confinement(network=server.config.network)
+        needed = self._safety.child_confinement(network=server.config.network)
+        return min(needed, judged, key=_STRICTEST_FIRST.index)
 
     async def _link(self, server: Server, judged: str) -> Link:
         """A connection that lives and is confined as the call was judged and as the mode is now; opened again where
         there is none, once. Raises ToolFailure."""
         async with server.lock:
-            needed = self._confinement(server)
-            if needed:
-                needed = min(needed, judged, key=_STRICTEST_FIRST.index)
             link = server.link
-            if link is not None and link.alive and link.confinement == needed:
+            if link is not None and link.alive and link.confinement == self._confinement(server, judged):
                 return link
             self._drop(server)
             try:
-                return await self._open(server, needed)
+                return await self._open(server, judged)
             except LinkError as error:
                 raise ToolFailure(f"The MCP server {server.config.name} cannot be started again: {error}.") from None
 
-    async def _open(self, server: Server, confinement: str) -> Link:
-        link = self._make(server.config, confinement)
-        await link.open(server.config.startup_timeout)
-        server.link = link
-        # While it started the mode may have become a stricter one.
-        self.mode_changed()
-        return link
+    async def _open(self, server: Server, judged: str = "off") -> Link:
+        """A new connection. Where a stricter mode stops it while it starts, it is started anew. Raises LinkError,
+        ToolFailure."""
+        while True:
+            server.link = link = self._make(server.config, self._confinement(server, judged))
+            try:
+                await link.open(server.config.startup_timeout)
+                return link
+            except LinkError:
+                if not link.stopped:
+                    raise
 
     def _make(self, config: ServerConfig, confinement: str) -> Link:
         if config.url:
             return Link(partial(service, config.url, config.headers), None, "")
         cwd = self._safety.root / Path(config.cwd).expanduser()
-        argv = self._safety.wrap_child([config.command, *config.args], cwd, confinement)
+        command = os.path.expanduser(config.command)
+        argv = self._safety.wrap_child([command, *config.args], cwd, confinement)
         child = Child(argv, {**self._safety.env, **config.env}, cwd)
         return Link(child.streams, child, confinement)
 

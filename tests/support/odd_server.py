@@ -39,6 +39,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         listed = tools()
         more = {"nextCursor": str(page + 5)} if page + 5 < len(listed) else {}
         return {"tools": listed[page : page + 5], **more}
+    if params["name"] == "a_b" and params["arguments"].get("self") == "garbled":
+        return {"content": [{"type": "text", "text": "\ud83d lone, NUL \0, \x1b[31mred"}]}
     if params["name"] == "plain":
         content = [
             {"type": "resource_link", "uri": "file:///x", "name": "x"},
@@ -59,7 +61,9 @@ def main() -> None:
                 file.write(line)
         if "id" in message and "method" in message:
             result = answer(message["method"], message.get("params", {}))
-            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+            line = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
+            sys.stdout.buffer.write(line.replace("NUL", "\0NUL").encode().replace(b"\0", b"\xff") + b"\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -110,6 +110,25 @@ def test_plan_after_auto_leaves_no_child_that_can_write(base: Path, rung: Rung) 
         assert then[0].startswith("ok: ") and then[0].endswith("Error")
 
 
+def test_a_server_that_was_starting_when_the_mode_became_stricter_starts_anew(base: Path) -> None:
+    log, written = base / "ws" / "starts", base / "ws" / "x.txt"
+    slow = entry("mcp_server", "--log", str(log), "--slow", "1")
+    with Desk(base, "auto", [call("helper__save", path=str(written), text="x")], {"helper": slow}) as desk:
+
+        async def stricter() -> tuple[list[str], str]:
+            turn = asyncio.ensure_future(desk.turn())
+            while not log.exists():
+                await asyncio.sleep(0.02)
+            desk.session.set_mode("plan")
+            results, link = await turn, desk.session.servers.all[0].link
+            return results, link.confinement if link else ""
+
+        results, confinement = asyncio.run(stricter())
+    assert ([r.partition(":")[0] for r in results], confinement) == (["denied"], "read-only")
+    assert len(log.read_text().split()) == 1
+    assert not written.exists()
+
+
 def test_a_running_call_is_ended_by_a_stricter_mode(base: Path) -> None:
     wait = call("helper__wait", seconds=30, mark=str(base / "ws" / "late"))
     with Desk(base, "auto", [wait], {"helper": HELPER}) as desk:

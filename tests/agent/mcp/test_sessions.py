@@ -27,6 +27,7 @@ from tests.support.plain_face import PlainFace
 from tests.support.processes import gone
 
 ODD = entry("odd_server")
+FLOOD = "import sys; all(map(sys.stdout.write, ['x' * 1_000_000] * 40)); sys.stdout.flush(); input(); input()"
 
 
 def test_what_a_call_gives(tmp_path: Path) -> None:
@@ -94,6 +95,11 @@ def test_odd_names_and_schemas(tmp_path: Path) -> None:
             "error: [A link to x: file:///x]\n[file:///y]\nthe text of y\n[file:///z: application/zip, not shown]\n"
             "[audio (audio/wav), not shown]\n[A picture (image/png) that cannot be shown here.]"
         )
+
+
+def test_a_result_that_is_no_text_is_mended(tmp_path: Path) -> None:
+    with Desk(tmp_path, "auto", [call("odd__a_b", self="garbled")], {"odd": ODD}) as desk:
+        assert desk.send() == ["ok: ? lone, \ufffdNUL \0, \x1b[31mred"]
 
 
 def test_the_person_knows_how_much_of_the_window_tools_take(tmp_path: Path) -> None:
@@ -187,6 +193,7 @@ def test_slow_and_broken_servers_are_left_out_and_the_others_are_there(tmp_path:
         "broken": {"command": sys.executable, "args": ["-c", "raise SystemExit('no such thing')"]},
         "silent": {"command": "sleep", "args": ["60"], "startup_timeout": 1},
         "echo": {"command": "cat", "startup_timeout": 1},
+        "flood": {"command": sys.executable, "args": ["-c", FLOOD]},
         "odd": ODD,
     }
     began = time.monotonic()
@@ -194,12 +201,13 @@ def test_slow_and_broken_servers_are_left_out_and_the_others_are_there(tmp_path:
         assert desk.send() == ['ok: ["a_b", {"self": "x"}]']
         assert time.monotonic() - began < 8
         assert desk.notices == [
-            "Starting MCP servers: slow, other, broken, silent, echo, odd",
+            "Starting MCP servers: slow, other, broken, silent, echo, flood, odd",
             "The MCP server slow is left out: it did not start within 1.5 s.",
             "The MCP server other is left out: it did not start within 1.5 s.",
             "The MCP server broken is left out: it has ended (no such thing).",
             "The MCP server silent is left out: it did not start within 1 s.",
             "The MCP server echo is left out: Method not found.",
+            "The MCP server flood is left out: it has ended (it sent a message that is too long).",
         ]
     assert gone(str(tmp_path))
 
