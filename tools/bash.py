@@ -13,8 +13,9 @@ from tools._files import shown
 from tools._jobs import Job, close_jobs, final_cwd, head_and_tail, jobs_of, kill, settle, start, stop, watch
 from tools.base import ToolContext, ToolFailure, ToolOutput, tool
 
-MAX_TEXT = 4_000_000
-"""Bytes of output given in one result, half from each end; beyond it the file with all of it is named."""
+MAX_TEXT = 16_000_000
+"""Bytes of output given in one result, half from each end: what of it is kept for as long as the session is. The file
+with all of it is named too, and goes when the session ends."""
 
 MAX_SECONDS = 3600
 """The longest wait for a command before it goes on in the background."""
@@ -77,8 +78,9 @@ async def _cancelled(ctx: ToolContext, job: Job) -> None:
     finally:
         kill([job])
         final_cwd(job)
-        ctx.state["interrupted"] = _result(ctx, job, "[interrupted]", ok=False)
-        _drop(ctx, job)
+        ctx.state["interrupted"] = out = _result(ctx, job, "[interrupted]", ok=False)
+        if "output" not in out.meta:
+            _drop(ctx, job)
 
 
 def _finished(ctx: ToolContext, job: Job, note: str) -> ToolOutput:
@@ -141,11 +143,16 @@ def _result(ctx: ToolContext, job: Job, tail: str, ok: bool, note: str = "") -> 
         meta["job"] = job.id
     if left_out:
         meta["output"] = str(job.output)
-        tail = f"[truncated: head and tail kept, the whole output is in {shown(ctx, job.output)}]\n{tail}".rstrip()
+        tail = f"{cut_words(ctx, job)}\n{tail}".rstrip()
     body = text.rstrip("\n")
     if not body:
         body = "(no output)" + (", exit code 0" if job.exit_code == 0 and ok else "")
     return ToolOutput(note + "\n".join(part for part in (body, tail) if part), ok=ok, meta=meta, keep="both")
+
+
+def cut_words(ctx: ToolContext, job: Job) -> str:
+    """What is said where not all of the output is given."""
+    return f"[truncated: head and tail kept; till the session ends, the whole output is in {shown(ctx, job.output)}]"
 
 
 def take_output(job: Job) -> tuple[str, int]:

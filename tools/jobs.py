@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from tools._jobs import Job, final_cwd, jobs_of, stop, watch
 from tools.base import ToolContext, ToolFailure, ToolOutput, tool
-from tools.bash import ended_words, take_output
+from tools.bash import cut_words, ended_words, take_output
 
 
 @tool(effect="read")
@@ -44,7 +44,7 @@ def _report(ctx: ToolContext, job: Job, action: str) -> ToolOutput:
     state = f"[job {job.id} is running, {job.seconds:.0f} s]" if alive else ended_words(job)
     if action == "stop":
         state = f"[job {job.id} was stopped]"
-    whole = [f"[truncated: head and tail kept, the whole output is in {job.output}]"] if left_out else []
+    whole = [cut_words(ctx, job)] if left_out else []
     if not alive:
         job.announced = True
         final_cwd(job)
