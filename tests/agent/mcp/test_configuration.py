@@ -112,6 +112,18 @@ def test_the_servers_of_a_named_file_are_ones_own(tmp_path: Path) -> None:
     assert '"content": "23"' in done.stdout
 
 
+def test_the_tasks_of_a_batch_have_the_servers_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "named.json").write_bytes(of({"helper": HELPER}))
+    call = {"calls": [{"name": "mcp__helper__add", "arguments": {"a": 20, "b": 3}}]}
+    model = script(tmp_path / "s.jsonl", call, {"text": "done"})
+    (tmp_path / "tasks.jsonl").write_text(json.dumps({"id": "a", "prompt": "go", "model": model}))
+    words = ("--mcp-config", "named.json", "--yolo", "-j", "1")
+    done = refold("batch", "tasks.jsonl", *words, cwd=tmp_path, env={"REFOLD_HOME": str(tmp_path / "home")})
+    assert done.returncode == 0, done.stderr
+    logs = [p.read_text() for p in (tmp_path / "home").rglob("*.jsonl") if '"tool_result"' in p.read_text()]
+    assert ['"text":"23"' in log for log in logs] == [True]
+
+
 def test_add_list_and_rm(tmp_path: Path) -> None:
     home, ws = tmp_path / "home", tmp_path / "ws"
     ws.mkdir()

@@ -156,6 +156,15 @@ def test_another_model_keeps_the_tools(tmp_path: Path) -> None:
         assert "mcp__helper__add" in {s["function"]["name"] for s in model.views[-1].tools}  # type: ignore[attr-defined]
 
 
+def test_a_sub_agent_has_the_tools_too(tmp_path: Path) -> None:
+    task = {"name": "task", "arguments": {"description": "sum", "prompt": "add", "kind": "work"}}
+    script = [{"calls": [task]}, call("helper__add", a=20, b=3), "it is 23"]
+    with Desk(tmp_path, "auto", script, {"helper": HELPER}) as desk:
+        assert "it is 23" in desk.send()[0]
+        results = [m["content"] for m in desk.model.views[2].messages if m["role"] == "tool"]
+        assert results == ["23"]
+
+
 def test_a_server_that_dies_is_started_again_at_the_next_call(tmp_path: Path) -> None:
     log = tmp_path / "ws" / "starts"
     script = [call("helper__die"), call("helper__add", a=1, b=2)]
