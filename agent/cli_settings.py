@@ -15,7 +15,10 @@ Values = dict[str, Any]
 
 def folder_of(values: Values) -> Path:
     """The folder to work in. Raises Stop where there is none."""
-    cwd = Path(values["cd"] or ".").expanduser().resolve()
+    try:
+        cwd = Path(values["cd"] or ".").expanduser().resolve()
+    except FileNotFoundError:
+        raise Stop(Exit.USAGE, "the folder this shell is in was deleted; cd somewhere else first") from None
     if not cwd.is_dir():
         raise Stop(Exit.USAGE, f"there is no folder {values['cd'] or cwd}")
     return cwd

@@ -60,8 +60,16 @@ class Pager:
         out: Fragments = []
         for line in lines[self._top : self._top + self._page]:
             hit = bool(self._found) and self._found.lower() in line.lower()
-            out += [("reverse" if hit else "", line), ("", "\n")]
+            out += [("reverse" if hit else self._style(line), line), ("", "\n")]
         return out
+
+    def _style(self, line: str) -> str:
+        """The colour of a line: those of a diff have some."""
+        if not self._texts[self._index][1].startswith(("--- ", "diff --git ", "@@ ")):
+            return ""
+        if line.startswith(("--- ", "+++ ", "diff ", "@@ ")):
+            return "class:dim"
+        return {"+": "class:add", "-": "class:remove"}.get(line[:1], "")
 
     def _foot(self) -> Fragments:
         if self._query is not None:

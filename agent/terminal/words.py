@@ -56,6 +56,8 @@ def end_line(event: TurnEnded) -> tuple[str, str]:
     if event.reason == "interrupted":
         return "warn", "Stopped. Everything so far is kept; type to go on."
     if event.reason == "error":
+        if event.kind in ("log", "config") and message:  # no fault of the model's
+            return "error", f"Nothing was done: {message}" if event.kind == "log" else message
         return "error", f"The model failed: {message}" if message else "The model failed."
     if event.reason == "limit":
         return "warn", f"Stopped at a limit: {message}" if message else "Stopped at a limit."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import stat
 import sys
 import threading
@@ -248,3 +249,10 @@ def test_vi_keys(chat: Chat) -> None:
     terminal.settle(0.4)
     terminal.type("dbx")
     terminal.wait("› one$")
+
+
+def test_a_folder_that_is_gone_is_told(home: Path, work: Path, words: Callable[..., list[str]]) -> None:
+    command = f'cd "{work}" && rmdir "{work}" && exec {shlex.join(words([]))}'
+    with Terminal(["bash", "-c", command], columns=120, env=environment(home)) as terminal:
+        assert terminal.ended() == 2
+        assert "the folder this shell is in was deleted" in terminal.text()

@@ -76,3 +76,13 @@ def test_plain_lines_stop_too(home: Path, work: Path, words) -> None:
         terminal.settle(0.6)
         terminal.type("\x03")
         terminal.wait(r"^\* \$ echo begun; sleep 30 \(stopped\)")
+
+
+def test_a_log_that_is_gone_is_not_the_models_fault(chat: Chat, home: Path) -> None:
+    terminal = chat([{"text": "one"}, {"text": "two"}])
+    terminal.type("hi\r")
+    terminal.wait("^one")
+    (log,) = (home / "sessions").glob("*/*.jsonl")
+    log.unlink()
+    terminal.type("again\r")
+    terminal.wait("Nothing was done: the log was deleted")
