@@ -65,7 +65,7 @@ def test_none_may_do_more_than_the_session(base: Path) -> None:
     with Desk(base, [calls(task("do all", "all"))], {"do all": [*script, "x"]}, mode="plan") as desk:
         desk.send()
         said = results_of(desk.logs()[0])
-    assert said[0] == "denied: [Denied: the mode plan only reads; /mode ask lets me ask for changes]"
+    assert said[0].startswith("denied: [Denied: the mode plan only reads; ")
     assert said[1].startswith("error: There is no tool 'task'.")
     assert not (base / "ws" / "n.txt").exists()
 
