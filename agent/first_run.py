@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agent.models.weights import find_weights
 from agent.settings import Settings
 
 PATIENCE = 0.7
@@ -79,7 +80,7 @@ def find_offers(settings: Settings, env: Mapping[str, str]) -> list[Offer]:
         for variable, label, url, model in KEYS
         if env.get(variable) and not (settings.base_url and variable == "OPENAI_API_KEY")
     ]
-    return [*found, _built_in()]
+    return [*found, _built_in(settings)]
 
 
 def _configured(settings: Settings) -> list[Offer]:
@@ -108,10 +109,14 @@ def _server(label: str, url: str) -> Offer | None:
     return Offer(label, words, base_url=url, key=NO_KEY, models=tuple(models))
 
 
-def _built_in() -> Offer:
-    there = importlib.util.find_spec("xllamacpp") is not None
-    note = "runs on this machine; 1.1 GB are fetched once" if there else "needs: pip install 'refold[local]'"
-    return Offer("Built in (Qwen2.5-Coder 1.5B)", note, provider="local" if there else "", model="local")
+def _built_in(settings: Settings) -> Offer:
+    named = Path(settings.local_model).stem
+    label = f"Built in ({named or 'Qwen2.5-Coder 1.5B'})"
+    if importlib.util.find_spec("xllamacpp") is None:
+        return Offer(label, "needs: pip install 'refold[local]'", provider="", model="local")
+    here = bool(named) or find_weights(settings.home / "models") is not None
+    note = "runs on this machine" if here else "runs here; 1.1 GB are fetched once"
+    return Offer(label, note, provider="local", model="local")
 
 
 def models_of(url: str, key: str, patience: float) -> list[str]:

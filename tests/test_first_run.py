@@ -26,6 +26,13 @@ def test_keys_are_offered_by_their_names(tmp_path: Path) -> None:
     assert any(label.startswith("Built in") for label in found)
 
 
+def test_weights_that_are_here_are_not_said_to_be_fetched(tmp_path: Path) -> None:
+    other = find_offers(settings(tmp_path), {})[-1]
+    named = find_offers(settings(tmp_path, REFOLD_LOCAL_MODEL="/models/coder-7b.gguf"), {})[-1]
+    assert (other.label, other.note) == ("Built in (Qwen2.5-Coder 1.5B)", "runs here; 1.1 GB are fetched once")
+    assert (named.label, named.note) == ("Built in (coder-7b)", "runs on this machine")
+
+
 def test_a_configured_server_comes_first_even_if_it_lists_nothing(tmp_path: Path) -> None:
     env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "k"}
     first = find_offers(settings(tmp_path, **env), env)[0]
