@@ -65,9 +65,11 @@ class Extensions:
             return ""
         kinds = ", ".join(dict.fromkeys(b.what for b in found.files))
         count, changed = len(found.files), len(found.changed)
-        files = "1 file" if count == 1 else f"{count} files"
-        since = f", {changed} of them changed since you did" if changed else ""
-        return f"{UNTRUSTED} {files} ({kinds}) that do nothing until you trust them{since}: /trust."
+        if count == 1:
+            since = " again, for it has changed" if changed else ""
+            return f"{UNTRUSTED} 1 file ({kinds}) that does nothing until you trust it{since}: /trust."
+        since = f", {changed} of them again, for they have changed" if changed else ""
+        return f"{UNTRUSTED} {count} files ({kinds}) that do nothing until you trust them{since}: /trust."
 
     def _is_own(self, file: Brought) -> bool:
         """Whether a file of the workspace is one of the person's: where they work in their home, some are both."""

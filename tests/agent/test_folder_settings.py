@@ -153,5 +153,5 @@ def test_it_is_told_once_in_a_session(world: World) -> None:
     world.trust()
     after = refold("-p", "go", "-m", model, cwd=world.ws, env=env)
     assert (before.returncode, after.returncode) == (0, 4)
-    assert "This folder brings along 1 file (configuration) that do nothing" in before.stderr
+    assert "This folder brings along 1 file (configuration) that does nothing" in before.stderr
     assert after.stderr.count(f"{file}: what a folder cannot set, or not to this value, is left out: base_url") == 1

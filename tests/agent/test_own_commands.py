@@ -101,8 +101,8 @@ def test_a_folders_commands_are_there_once_they_are_trusted(world: World) -> Non
     with world.open() as talk:
         assert expanded(talk.session, "/deploy here") == "/deploy here"
         assert talk.session.notices == [
-            "This folder brings along 1 file (command) that do nothing until you trust them, "
-            "1 of them changed since you did: /trust."
+            "This folder brings along 1 file (command) that does nothing until you trust it again, "
+            "for it has changed: /trust."
         ]
 
 
