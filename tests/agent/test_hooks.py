@@ -319,8 +319,8 @@ def test_a_changed_file_does_nothing_and_is_asked_about_again(world: World) -> N
         talk.say()
         assert talk.session.hooks is None
         assert talk.session.notices == [
-            "This folder brings along 1 file (hooks) that do nothing until you trust them, "
-            "1 of them changed since you did: /trust."
+            "This folder brings along 1 file (hooks) that does nothing until you trust it again, "
+            "for it has changed: /trust."
         ]
     assert sorted(os.listdir(world.ws)) == [".refold"]
 
