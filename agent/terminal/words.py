@@ -61,6 +61,8 @@ def end_line(event: TurnEnded) -> tuple[str, str]:
         return "error", f"The model failed: {message}" if message else "The model failed."
     if event.reason == "limit":
         return "warn", f"Stopped at a limit: {message}" if message else "Stopped at a limit."
+    if event.reason == "stuck" and message:
+        return "warn", f"Stopped, it goes in circles: {message}. Tell it what to do differently."
     return "warn", message or f"Ended: {event.reason}."
 
 

@@ -86,3 +86,9 @@ def test_a_log_that_is_gone_is_not_the_models_fault(chat: Chat, home: Path) -> N
     log.unlink()
     terminal.type("again\r")
     terminal.wait("Nothing was done: the log was deleted")
+
+
+def test_a_turn_that_goes_in_circles_says_that_it_was_stopped(chat: Chat) -> None:
+    terminal = chat([{"calls": [{"name": "bash", "arguments": {"command": "echo same"}}]}] * 8)
+    terminal.type("go\r")
+    terminal.wait(r"Stopped, it goes in circles: the same call gave the same result \d times in a row\.")
