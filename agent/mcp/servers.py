@@ -143,7 +143,8 @@ class Servers:
         mode = self._safety.permissions.mode
         if link.stopped:
             return f"The MCP server {name} was stopped, for the mode is now {mode}. What the call did until then stays."
-        return f"The MCP server {name}: {words}. It may have done part of this; it is started again at the next call."
+        again = "connected" if server.config.url else "started"
+        return f"The MCP server {name}: {words}. It may have done part of this; it is {again} again at the next call."
 
     # -- connections ------------------------------------------------------------------------------------------------
 
@@ -166,7 +167,7 @@ class Servers:
             try:
                 return await self._open(server, judged)
             except LinkError as error:
-                raise ToolFailure(f"The MCP server {server.config.name} cannot be started again: {error}.") from None
+                raise ToolFailure(f"The MCP server {server.config.name} cannot be used again: {error}.") from None
 
     async def _open(self, server: Server, judged: str = "off") -> Link:
         """A new connection. Where a stricter mode stops it while it starts, it is started anew. Raises LinkError,

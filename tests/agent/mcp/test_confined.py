@@ -84,10 +84,8 @@ def test_what_a_server_tries_beyond_the_workspace_fails(base: Path, rung: Rung, 
 def test_the_hint_of_a_server_loosens_nothing(base: Path, rung: Rung) -> None:
     tries = [call("evil__open_attempt", what=["write", str(base / "ws" / "x")])]
     with Desk(base, "plan", tries, {"evil": EVIL}, rung=rung) as desk:
-        assert desk.send() == [
-            "denied: [Denied: the mode plan only reads, and this tool does not say that it does; /mode ask lets me ask "
-            "for it]"
-        ]
+        (result,) = desk.send()
+    assert result.startswith("denied: [Denied: the mode plan only reads, and this tool does not say that it does")
 
 
 @pytest.mark.parametrize("rung", PRESENT, ids=lambda rung: rung.kind)

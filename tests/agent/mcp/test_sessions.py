@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -62,8 +63,6 @@ def test_what_a_tool_wrote_is_taken_back(tmp_path: Path) -> None:
 
 
 def test_pictures_are_shown_to_a_model_that_takes_them(tmp_path: Path) -> None:
-    with Desk(tmp_path, "auto", [call("helper__picture")], {"helper": HELPER}) as desk:
-        assert desk.send() == ["ok: [A picture (image/png) that cannot be shown here.]"]
     with Desk(tmp_path, "auto", [call("helper__picture")], {"helper": HELPER}) as desk:
         desk.model.takes_images = True  # type: ignore[attr-defined]
         assert desk.send() == ["ok: [A picture.]"]
@@ -131,7 +130,11 @@ def test_whatever_servers_call_their_tools_providers_take_it(names: list[str], s
 def test_the_prefix_stays_the_same_and_a_resumed_session_goes_on(tmp_path: Path) -> None:
     script = [call("helper__add", a=1, b=2), "three", call("helper__add", a=1, b=3), "four"]
     with Desk(tmp_path, "auto", script, {"helper": HELPER}) as desk:
-        assert [desk.send(), desk.send()] == [["ok: 3"], ["ok: 4"]]
+
+        async def both() -> list[list[str]]:
+            return [await desk.turn(), await desk.turn()]
+
+        assert asyncio.run(both()) == [["ok: 3"], ["ok: 4"]]
         tools = [v.tools for v in desk.model.views]
         assert all(t == tools[0] for t in tools)
         assert len(tools) == 4
@@ -191,7 +194,7 @@ def test_a_server_that_cannot_be_started_again_is_an_error_the_model_can_read(tm
             return await desk.turn()
 
         assert asyncio.run(both()) == [
-            "error: The MCP server odd cannot be started again: it has ended (it is broken now)."
+            "error: The MCP server odd cannot be used again: it has ended (it is broken now)."
         ]
 
 
@@ -258,7 +261,7 @@ def test_an_interrupt_stops_a_running_call_at_once_and_the_server_is_told(tmp_pa
 
 def test_an_interrupt_while_servers_start_keeps_the_message_and_they_start_with_the_next(tmp_path: Path) -> None:
     log = tmp_path / "ws" / "starts"
-    servers = {"helper": entry("mcp_server", "--slow", "1", "--log", str(log))}
+    servers = {"helper": entry("mcp_server", "--slow", "0.5", "--log", str(log))}
     with Desk(tmp_path, "auto", [call("helper__add", a=1, b=1)], servers) as desk:
 
         async def both() -> tuple[float, list[str]]:
@@ -276,25 +279,46 @@ def test_an_interrupt_while_servers_start_keeps_the_message_and_they_start_with_
         assert said == ["the first", "the second"]
 
 
-@pytest.fixture
-def port(tmp_path: Path) -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        number = free.getsockname()[1]
-    words = [sys.executable, str(SUPPORT / "mcp_server.py"), "--http", str(number)]
+@contextmanager
+def service(port: int) -> Iterator[None]:
+    """A server on this port of the loopback, from when it takes connections."""
+    words = [sys.executable, str(SUPPORT / "mcp_server.py"), "--http", str(port)]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         for _ in range(200):
             with socket.socket() as knock:
-                if knock.connect_ex(("127.0.0.1", number)) == 0:
+                if knock.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.05)
-        yield number
+        yield
         process.kill()
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+def test_a_service_that_was_away_is_connected_again(tmp_path: Path, port: int) -> None:
+    far = {"far": {"url": f"http://127.0.0.1:{port}/mcp"}}
+    add = call("far__add", a=1, b=2)
+    with Desk(tmp_path, "yolo", [add, "ok", add, "ok", add, add], far) as desk:
+
+        async def turns() -> list[str]:
+            with service(port):
+                first = await desk.turn()
+            without = await desk.turn()
+            with service(port):
+                return [*first, *without, *await desk.turn()]
+
+        results = asyncio.run(turns())
+        assert [r.partition(":")[0] for r in results] == ["ok", "error", "ok", "ok"]
 
 
 def test_a_service_is_asked_about_in_auto_and_goes_by_its_rule(tmp_path: Path, port: int) -> None:
     far = {"far": {"url": f"http://127.0.0.1:{port}/mcp"}, "none": {"url": "http://127.0.0.1:9/mcp"}}
     script = [call("far__add", a=1, b=2), call("far__fail"), call("far__add", a=2, b=2)]
-    with Desk(tmp_path, "auto", script, far, allow=("mcp(far/add)",)) as desk:
+    with service(port), Desk(tmp_path, "auto", script, far, allow=("mcp(far/add)",)) as desk:
         results = desk.send()
         assert results == [
             "ok: 3",
