@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from agent.exits import Exit
 from runtime.crew import total
 from runtime.events import AnswerRecorded, Event, RequestSent, TaskEvent, TextDelta, ToolFinished
-from transcripts.records import ToolCall, Usage
+from transcripts.records import Usage
 
 GRACE = 10.0
 """Seconds a turn gets to end by itself after it was asked to; then its task is cancelled."""
@@ -52,7 +52,7 @@ class Guard:
     interrupt: Callable[[], None]
     requests: int = 0
     usages: list[Usage] = field(default_factory=list)
-    denied: list[ToolCall] = field(default_factory=list)
+    denied: list[ToolFinished] = field(default_factory=list)
     answer: str = ""
     """The text of the newest answer; while one is being said, what came of it."""
     stopped: Cause | None = None
@@ -85,7 +85,7 @@ class Guard:
                 self.usages.append(event.usage)
                 self.answer = event.message.text or self.answer
             case ToolFinished() if event.result.status == "denied":
-                self.denied.append(event.call)
+                self.denied.append(event)
             case TaskEvent():
                 self._see_task(event.reads, event.event)
 
@@ -97,7 +97,7 @@ class Guard:
                 self.requests += 1
                 self.usages.append(event.usage)
             case ToolFinished() if event.result.status == "denied" and not reads:
-                self.denied.append(event.call)
+                self.denied.append(event)
 
     def over(self) -> tuple[Exit, str, str] | None:
         """The limit that is reached, if one is."""

@@ -19,9 +19,9 @@ from agent.outcome import Outcome, error_words, of_error, of_turn
 from agent.output import Output
 from agent.pipes import OutputClosed
 from agent.session import Session
-from runtime.events import Notice, TurnEnded
+from runtime.events import Notice, ToolFinished, TurnEnded
 from runtime.model import ModelError
-from transcripts.records import Rewind, ToolCall
+from transcripts.records import Rewind
 
 REPAIRS = 3
 """How often an answer that does not fit the schema is sent back."""
@@ -208,22 +208,18 @@ class _Run:
     def _outcome(self, ended: TurnEnded) -> Outcome:
         if self.guard.stopped is not None:
             return self.stopped()
-        denied = [self._denial(call) for call in self.guard.denied]
+        denied = [self._denial(event) for event in self.guard.denied]
         outcome = of_turn(ended, denied)
         if outcome.code == Exit.LIMIT and (found := self.guard.over()):
             outcome = replace(outcome, cause=found[1], why=found[2])
         return replace(outcome, stop_reason="end_turn" if not outcome.code else "")
 
-    def _denial(self, call: ToolCall) -> str:
+    def _denial(self, event: ToolFinished) -> str:
         """A refused call, why, and the option that would allow it."""
-        box = self.session.toolbox
-        title = box.title(call.name, call.args)
-        judged = self.session.permissions.judge(box.tools[call.name], call.args, box.ctx)
-        rules = [r for r in judged.rule.splitlines() if judged.decision == "ask"]
-        way = "".join(f" --allow {shlex.quote(r)}" for r in rules)
-        if self.session.hooks and (said := self.session.hooks.refused.get(call.id)):
-            return f"{title} ({said})"
-        return f"{title} ({judged.reason})" + (f"; to allow it:{way}" if way else "")
+        title, facts = self.session.toolbox.title(event.call.name, event.call.args), event.result.meta
+        reason = facts.get("reason") or event.result.text.strip("[]")
+        way = "".join(f" --allow {shlex.quote(rule)}" for rule in str(facts.get("rule", "")).splitlines())
+        return f"{title} ({reason})" + (f"; to allow it:{way}" if way else "")
 
     def stopped(self) -> Outcome:
         """The outcome of a run that the guard stopped, with what had been said until then."""

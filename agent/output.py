@@ -216,7 +216,8 @@ def result_line(maker: StreamJson, outcome: Outcome, guard: Guard | None) -> dic
     known = bool(costs) and None not in costs
     subtype = "success" if outcome.code == 0 else SUBTYPES.get(outcome.cause, "error_during_execution")
     denials = [
-        {"tool_name": c.name, "tool_use_id": c.id, "tool_input": c.args} for c in (guard.denied if guard else [])
+        {"tool_name": d.call.name, "tool_use_id": d.call.id, "tool_input": d.call.args}
+        for d in (guard.denied if guard else [])
     ]
     extra = {} if outcome.structured is None else {"structured_output": outcome.structured}
     meta = {"exit_code": int(outcome.code), "cause": outcome.cause, "why": outcome.why, "cost_known": known}

@@ -45,7 +45,8 @@ class Permitting:
         if self.before is not None:
             judgement = await self.before(call, tool, args, ctx, judgement)
         if judgement.decision == "deny":
-            return Permit(False, f"[Denied: {judgement.reason}]")
+            why = judgement.why(chat=self.approver() is not None)
+            return Permit(False, f"[Denied: {why}]", why)
         if judgement.decision == "ask":
             permit = await self._put_question(call, tool, args, judgement)
             if not permit.allow:
@@ -60,7 +61,8 @@ class Permitting:
         approve = self.approver()
         if approve is None:
             way = f". The rule that would allow it: {judgement.rule}" if judgement.rule else ""
-            return Permit(False, f"[Not allowed, and nobody is here to ask: {judgement.reason}{way}]")
+            said = f"[Not allowed, and nobody is here to ask: {judgement.reason}{way}]"
+            return Permit(False, said, judgement.reason, judgement.rule)
         ctx = self.toolbox.ctx
         preview = tool.preview(ctx, args) if tool.preview else str(args.get("command", ""))
         contents = contents_of(tool, ctx, args)
@@ -69,7 +71,7 @@ class Permitting:
         verdict: Verdict = await approve(asked)
         if not verdict.allow:
             said = f" They said: {verdict.message}" if verdict.message else ""
-            return Permit(False, f"[The person did not allow this call.{said}]")
+            return Permit(False, f"[The person did not allow this call.{said}]", "the person did not allow it")
         if verdict.review is not None:
             self.toolbox.instead = partial(apply, verdict.review, ctx)
         if verdict.scope != "once" and judgement.rule:

@@ -118,8 +118,8 @@ def judge_reading(safety: Safety, tool: Tool, args: Mapping[str, Any], ctx: Tool
     plan.set_mode("plan")
     reading = plan.judge(tool, args, ctx)
     if reading.decision == "deny":
-        reason = reading.reason.partition("; /mode")[0].replace("the mode plan", "a sub-agent that explores")
-        return replace(reading, reason=reason)
+        reason = reading.reason.replace("the mode plan", "a sub-agent that explores")
+        return replace(reading, reason=reason, mode="")
     return replace(own, sandbox=reading.sandbox, effects=False, danger="")
 
 

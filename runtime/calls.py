@@ -179,7 +179,9 @@ async def _refusal(crew: Crew, turn: Turn, call: ToolCall) -> ToolResult | None:
     if permit.allow:
         return None
     turn.denials.append(crew.toolbox.title(call.name, call.args))
-    return ToolResult(call.id, call.name, permit.message or "[The person did not allow this call.]", "denied")
+    facts = {"reason": permit.reason, "rule": permit.rule} if permit.reason else {}
+    words = permit.message or "[The person did not allow this call.]"
+    return ToolResult(call.id, call.name, words, "denied", meta=facts)
 
 
 def _start(crew: Crew, call: ToolCall) -> Event:

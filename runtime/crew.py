@@ -14,10 +14,13 @@ from transcripts.records import ToolCall, ToolResult, Usage
 
 @dataclass(frozen=True)
 class Permit:
-    """Whether a call may run; where not, `message` is what the model is told."""
+    """Whether a call may run; where not, `message` is what the model is told, `reason` the same in one sentence for the
+    person, and `rule` what would allow it, a rule a line ("" where none would)."""
 
     allow: bool
     message: str = ""
+    reason: str = ""
+    rule: str = ""
 
 
 Approve = Callable[[ToolCall], Awaitable[Permit]]

@@ -283,3 +283,23 @@ def test_a_hostile_env_file_of_the_folder_is_not_read(folder: Path, tmp_path: Pa
 def test_the_command_is_started_by_any_python(folder: Path) -> None:
     assert refold("--version", cwd=folder).stdout.startswith("refold ")
     assert sys.version_info >= (3, 11)
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (
+            ["--permission-mode", "plan"],
+            "write a.txt (the mode plan only reads; --permission-mode edits would allow it)",
+        ),
+        (
+            ["--permission-mode", "ask"],
+            "write a.txt (the mode ask asks before each edit); to allow it: --allow 'edit(a.txt)'",
+        ),
+        (["--yolo", "--deny", "edit(a.txt)"], "write a.txt (your rule edit(a.txt) forbids it)"),
+    ],
+)
+def test_a_refusal_names_the_option_that_would_allow_it(tmp_path: Path, flags: list[str], why: str) -> None:
+    done = refold("-p", "go", "--model", script(tmp_path / "s.jsonl", WRITE, DONE), *flags, cwd=tmp_path)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1] == f"refold: a permission was needed and not given: {why}"

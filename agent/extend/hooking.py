@@ -39,7 +39,7 @@ class Facts:
 
 class Hooks:
     """The hooks of one session. `facts` says what they are told, `note` writes into the log; `told` are lines for the
-    person that nobody has shown yet, `refused` the reason by the id of each call that a hook has refused."""
+    person that nobody has shown yet."""
 
     def __init__(
         self, found: Sequence[Hook], safety: Safety, facts: Callable[[], Facts], note: Callable[[Note], object],
@@ -49,7 +49,6 @@ class Hooks:
         self._source = "resume" if resumed else "startup"
         self._begun = False
         self.told: list[str] = []
-        self.refused: dict[str, str] = {}
         root = safety.trust.root
         self._env = {**safety.env, "REFOLD_PROJECT_DIR": root, "CLAUDE_PROJECT_DIR": root}
 
@@ -65,9 +64,10 @@ class Hooks:
                 said = await self._say(hook, tool_name=_name(hook, tool.name), tool_input=given)
                 free = free and said.decision == "allow"
                 if said.decision == "deny":
-                    self.refused[call.id] = f"the hook `{hook.title}` refuses it: {said.why}"
                     self._tell(f"The PreToolUse hook `{hook.title}` refused a call: {said.why}")
-                    return replace(judgement, decision="deny", reason=self.refused[call.id], rule="")
+                    return replace(
+                        judgement, decision="deny", reason=f"the hook `{hook.title}` refuses it: {said.why}", rule=""
+                    )
                 if said.decision == "ask":
                     asks = f"the hook `{hook.title}` wants you to be asked{f': {said.why}' if said.why else ''}"
             if free:  # of every file that the call would write

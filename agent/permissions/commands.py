@@ -84,17 +84,19 @@ def _named(judgement: Judgement, analysis: Analysis) -> Judgement:
 
 def _plan(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:
     if outside:
-        return Judgement("deny", "the mode plan never leaves the sandbox; /mode ask lets me ask", "", analysis.command)
+        return Judgement("deny", "the mode plan never leaves the sandbox", "", analysis.command, mode="ask")
     if gate.confined:
         online = next((p for p in analysis.parts if contacts(p)), None)
         if online is not None:
-            return Judgement("deny", f"the mode plan has no network, and {online.program} needs it", "", online.text)
+            return Judgement(
+                "deny", f"the mode plan has no network, and {online.program} needs it", "", online.text, mode="ask"
+            )
         return Judgement("allow", "the sandbox lets it read only", sandbox="read-only", effects=False)
     gaps = _unread(gate, analysis, cwd)
     if not gaps:
         return Judgement("allow", "it only reads", sandbox="off", effects=False)
     worst = next((g for g in gaps if g.decision == "deny"), gaps[0])
-    return Judgement("deny", f"the mode plan only reads: {worst.why}", "", worst.part.text)
+    return Judgement("deny", f"the mode plan only reads: {worst.why}", "", worst.part.text, mode="ask")
 
 
 def _ask(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:

@@ -174,7 +174,7 @@ class Permissions:
         if rule is not None and rule.decision == "deny":
             return Judgement("deny", f"your rule {rule} forbids it", str(rule), path)
         if self.mode == "plan":
-            return Judgement("deny", "the mode plan only reads; /mode ask lets me ask for changes", "", path)
+            return Judgement("deny", "the mode plan only reads", "", path, mode="edits")
         if rule is not None:
             return Judgement(rule.decision, f"your rule {rule} says so", str(rule), path)
         if self.mode == "yolo":
@@ -230,7 +230,7 @@ class Permissions:
         if rule is not None and rule.decision == "deny":
             return Judgement("deny", f"your rule {rule} forbids it", str(rule), name)
         if self.mode == "plan" and tool.effect != "read":
-            return Judgement("deny", "the mode plan only reads; /mode ask lets me ask for changes", "", name)
+            return Judgement("deny", "the mode plan only reads", "", name, mode="ask")
         if rule is not None:
             return Judgement(rule.decision, f"your rule {rule} says so", str(rule), name)
         if self.mode == "yolo":
@@ -241,7 +241,7 @@ class Permissions:
 def explain_lines(gate: Permissions, judgement: Judgement) -> list[str]:
     """A judgement in words, one fact a line: what happens, why, what is missing, which rules would allow it."""
     happens = {"allow": "It runs unasked", "ask": "You are asked", "deny": "It is denied"}[judgement.decision]
-    lines = [f"{happens} (mode {gate.mode}): {judgement.reason}."]
+    lines = [f"{happens} (mode {gate.mode}): {judgement.why(chat=False)}."]
     if judgement.decision != "allow" and judgement.missing:
         lines += [f"  not allowed: {part}" for part in judgement.missing.splitlines()]
     if judgement.danger:
@@ -270,7 +270,8 @@ def worst(judgements: Sequence[Judgement]) -> Judgement:
             rules = dict.fromkeys(line for j in found for line in j.rule.splitlines())
             missing = dict.fromkeys(j.missing for j in found if j.missing)
             rule = "\n".join(rules) if all(j.rule for j in found) or decision == "deny" else ""
-            return replace(found[0], rule=rule, missing="\n".join(missing))
+            mode = found[0].mode if all(j.mode for j in found) else ""
+            return replace(found[0], rule=rule, missing="\n".join(missing), mode=mode)
     return judgements[0]
 
 

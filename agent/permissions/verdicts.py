@@ -27,7 +27,8 @@ class Judgement:
     that would allow it from now on, one a line ("" where no rule can). `missing` is the part of the call that nobody
     has allowed yet. `danger` names what could not be taken back, and why it is named. `sandbox` is the confinement in
     which the call has to run: read-only, workspace (no network), network (workspace and network), off, or "" for a
-    call that starts no process. `effects` False: it is known to change nothing.
+    call that starts no process. `effects` False: it is known to change nothing. `mode` is the mode that would do, where
+    it is only for the mode that the call is denied.
     """
 
     decision: Decision
@@ -37,6 +38,17 @@ class Judgement:
     danger: str = ""
     sandbox: Confinement = ""
     effects: bool = True
+    mode: Mode | Literal[""] = ""
+
+    def why(self, chat: bool) -> str:
+        """The reason, and of a call that the mode denies the way to another mode: the command of the chat, or, where
+        nobody is there (`chat` False), the option of the command line."""
+        if not self.mode:
+            return self.reason
+        if chat:
+            return f"{self.reason}; /mode ask lets me ask for it"
+        rule = "" if self.mode == "edits" else " with --allow RULE"
+        return f"{self.reason}; --permission-mode {self.mode}{rule} would allow it"
 
 
 @dataclass(frozen=True)

@@ -181,9 +181,10 @@ def test_the_model_is_told_why(world: World) -> None:
     with world.open(HI, mode="yolo") as talk:
         talk.say()
         why = "the hook `echo use make >&2; exit 2` refuses it: use make"
-        assert (talk.results, talk.session.hooks and list(talk.session.hooks.refused.values())) == (
-            [f"denied: [Denied: {why}]"], [why],
-        )  # fmt: skip
+        results = [e.record for e in talk.session.log.entries if e.kind == "tool_result"]
+        assert [(r.status, r.text, r.meta) for r in results] == [
+            ("denied", f"[Denied: {why}]", {"reason": why, "rule": ""}),
+        ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -304,7 +305,7 @@ def test_an_untrusted_folder_runs_nothing(world: World) -> None:
         talk.say()
         assert (talk.session.hooks, talk.notes) == (None, [])
         assert talk.session.notices == [
-            "This folder brings along 3 files (hooks) that do nothing until you trust them: /trust."
+            "This folder brings along 3 files (hooks) that do nothing until you trust them: /trust, or `refold trust`."
         ]
     model = script(world.own / "s.jsonl", HI)
     done = refold("-p", "go", "--yolo", "-m", model, cwd=world.ws, env={"REFOLD_HOME": str(world.own)})
@@ -320,7 +321,7 @@ def test_a_changed_file_does_nothing_and_is_asked_about_again(world: World) -> N
         assert talk.session.hooks is None
         assert talk.session.notices == [
             "This folder brings along 1 file (hooks) that does nothing until you trust it again, "
-            "for it has changed: /trust."
+            "for it has changed: /trust, or `refold trust`."
         ]
     assert sorted(os.listdir(world.ws)) == [".refold"]
 

@@ -113,7 +113,7 @@ def test_plan_changes_nothing_and_auto_works_in_the_workspace(base: Path, rung: 
     planned = desk.send()
     desk.session.close()
     assert sorted(os.listdir(base / "ws")) == ["a.txt"]
-    assert planned[1] == "denied: [Denied: the mode plan only reads; /mode ask lets me ask for changes]"
+    assert planned[1] == "denied: [Denied: the mode plan only reads; --permission-mode edits would allow it]"
     desk = Desk(base, "auto", script)
     confine(desk, rung)
     assert [r.split(":")[0] for r in desk.send()] == ["ok", "ok"]
