@@ -169,7 +169,9 @@ def test_undo_and_redo_what_bash_did(base: Path) -> None:
 
 
 def test_what_was_not_restored_is_no_success() -> None:
-    report = RestoreReport("s1", written=("a",), failed={"b": "it is open"}, left_out={".git": "never kept", "data": "too large"})
+    report = RestoreReport(
+        "s1", written=("a",), failed={"b": "it is open"}, left_out={".git": "never kept", "data": "too large"}
+    )
     assert outcome(report) == [
         ("1 path restored: a.", "ok"),
         ("not restored: b: it is open", "warn"),
