@@ -15,6 +15,7 @@ from agent.extend.skills import person_folders
 from agent.faults import reason
 from agent.permissions import Confinement, Judgement, Permissions, Rule, RuleError, parse_rule, rules_of_table
 from agent.permissions.servers import confinement as child_confinement
+from agent.permissions.servers import server_confinement
 from agent.sandbox import NONE, Sandbox, SandboxError, child_env
 from agent.settings import Settings
 from agent.trust import Trust
@@ -102,21 +103,24 @@ class Safety:
         except SandboxError as error:
             raise ToolFailure(f"Not run: {error}.") from None
 
-    def child_confinement(self, *, network: bool = False) -> Confinement:
+    def server_confinement(self, *, network: bool) -> Confinement:
+        """How an MCP server is confined in the present mode. Raises ToolFailure where it must not run."""
+        self.child_confinement()
+        return server_confinement(self.permissions.mode, self.permissions.confined, network)
+
+    def child_confinement(self) -> Confinement:
         """How a program that lives longer than a call is confined in the present mode. Raises ToolFailure where it must
         not run: in plan without a sandbox."""
         if self.permissions.mode == "plan" and not self.permissions.confined:
             raise ToolFailure("Not run: in the mode plan it needs a sandbox, and there is none here")
-        return child_confinement(self.permissions.mode, self.permissions.confined, network)
+        return child_confinement(self.permissions.mode, self.permissions.confined)
 
     def wrap_child(self, argv: list[str], cwd: Path, confinement: str = "") -> list[str]:
         """Confines a program that lives longer than a call (an MCP server, a hook), unless told otherwise as far as the
         mode does: reading only in plan, without network in auto. Raises ToolFailure where that is not possible."""
-        permissions = self.permissions
+        usual = child_confinement(self.permissions.mode, self.permissions.confined)
         try:
-            return self.sandbox.wrap(
-                argv, cwd, confinement or child_confinement(permissions.mode, permissions.confined)
-            )
+            return self.sandbox.wrap(argv, cwd, confinement or usual)
         except SandboxError as error:
             raise ToolFailure(f"Not run: {error}.") from None
 

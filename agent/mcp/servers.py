@@ -153,7 +153,7 @@ class Servers:
         service elsewhere. Raises ToolFailure where it must not run at all."""
         if server.config.url:
             return ""
-        needed = self._safety.child_confinement(network=server.config.network)
+        needed = self._safety.server_confinement(network=server.config.network)
         return min(needed, judged, key=_STRICTEST_FIRST.index)
 
     async def _link(self, server: Server, judged: str) -> Link:

@@ -33,10 +33,10 @@ KINDS = {
 }
 IN_A_SANDBOX = {
     # kind: plan, ask, edits, auto, yolo
-    "program": "deny, ask off, ask off, allow workspace, allow off",
-    "reading program": "allow read-only, ask off, ask off, allow workspace, allow off",
-    "reading program with the network": "deny, ask off, ask off, ask network, allow off",
-    "program with the network": "deny, ask off, ask off, ask network, allow off",
+    "program": "deny, ask workspace, ask workspace, allow workspace, allow off",
+    "reading program": "allow read-only, ask workspace, ask workspace, allow workspace, allow off",
+    "reading program with the network": "deny, ask network, ask network, ask network, allow off",
+    "program with the network": "deny, ask network, ask network, ask network, allow off",
     "service": "deny, ask, ask, ask, allow",
     "reading service": "ask, ask, ask, ask, allow",
 }

@@ -46,7 +46,7 @@ def attempt(*what: object) -> dict[str, object]:
     return call("evil__attempt", what=what)
 
 
-@pytest.mark.parametrize("mode", ["plan", "auto"])
+@pytest.mark.parametrize("mode", ["plan", "edits", "auto"])
 @pytest.mark.parametrize("rung", PRESENT, ids=lambda rung: rung.kind)
 def test_what_a_server_tries_beyond_the_workspace_fails(base: Path, rung: Rung, mode: str, listening: int) -> None:
     own, datagrams = base / "home" / ".refold", socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -66,15 +66,17 @@ def test_what_a_server_tries_beyond_the_workspace_fails(base: Path, rung: Rung, 
         attempt("datagram", "127.0.0.1", datagrams.getsockname()[1]),
     ]
     witness = str(base / "outside" / "started.txt")
-    with Desk(base, mode, tries, {"evil": entry("evil_server", witness)}, rung=rung) as desk:
+    servers = {"evil": entry("evil_server", witness)}
+    with Desk(base, mode, tries, servers, rung=rung, answers=[Verdict(True)] * len(tries)) as desk:
         results = desk.send()
+    assert len(desk.asked) == (len(tries) if mode == "edits" else 0)
     assert len(results) == len(tries)
     assert [r for r in results if not r.startswith("ok: ")] == []
-    assert (results[0] == "ok: done") == (mode == "auto")
+    assert (results[0] == "ok: done") == (mode != "plan")
     assert [r for r in results[1:-1] if not r.endswith(("Error", "timeout"))] == []
     with datagrams, pytest.raises(BlockingIOError):  # inside, there may be a loopback of its own
         datagrams.recv(1)
-    assert (base / "ws" / "inside.txt").exists() == (mode == "auto")
+    assert (base / "ws" / "inside.txt").exists() == (mode != "plan")
     assert sorted(os.listdir(base / "outside")) == []
     assert not (base / "home" / "x.txt").exists()
     assert gone(f"evil_server.py {witness}")
@@ -106,6 +108,25 @@ def test_plan_after_auto_leaves_no_child_that_can_write(base: Path, rung: Rung) 
         first, then = asyncio.run(both())
         assert (first, (d.ws / "x.txt").exists()) == (["ok: done"], False)
         assert then[0].startswith("ok: ") and then[0].endswith("Error")
+
+
+def test_a_mode_that_confines_no_less_leaves_a_server_as_it_is(base: Path) -> None:
+    log = base / "ws" / "starts"
+    tries = [attempt("environ"), "one", attempt("environ"), "two", attempt("environ")]
+    servers = {"evil": entry("evil_server", str(log))}
+    with Desk(base, "auto", tries, servers, answers=[Verdict(True)]) as desk:
+
+        async def turns() -> list[bool]:
+            await desk.turn()
+            first = desk.session.servers.all[0].link
+            desk.session.set_mode("edits")
+            await desk.turn()
+            same = desk.session.servers.all[0].link is first
+            desk.session.set_mode("yolo")
+            await desk.turn()
+            return [same, desk.session.servers.all[0].link is first]
+
+        assert asyncio.run(turns()) == [True, False]
 
 
 def test_a_server_that_was_starting_when_the_mode_became_stricter_starts_anew(base: Path) -> None:
@@ -162,7 +183,7 @@ def test_in_ask_each_call_is_asked_about_and_the_rule_remembered(base: Path) -> 
             ("helper/add a: 1, b: 2", '{\n "a": 1,\n "b": 2\n}', "mcp(helper/add)"),
             ("helper/figures", "{}", "mcp(helper/figures)"),
         ]
-        assert {a.judgement.reason for a in desk.asked} == {"the MCP server helper runs outside of the sandbox"}
+        assert {a.judgement.reason for a in desk.asked} == {"the mode ask asks before each call"}
 
 
 def test_a_program_with_the_network_is_asked_about_in_auto_and_refused_in_plan(base: Path, listening: int) -> None:
