@@ -209,6 +209,13 @@ COMMANDS = (
         (Argument("action", "list (default)"),),
     ),
     Command(
+        "trust",
+        "What this folder brings along (hooks, rules, MCP servers ...) and whether it counts; grant or revoke",
+        "agent.cli_trust:trust",
+        (CD,),
+        (Argument("action", "list (default; exit 3 where something is not trusted), grant, revoke"),),
+    ),
+    Command(
         "models",
         "The models that can be used now: of the configured server, of servers on this machine, the built-in one",
         "agent.cli_models:models",

@@ -41,7 +41,7 @@ def _list(values: Values) -> int:
     except (RuleError, ConfigError) as error:
         raise Stop(Exit.CONFIG, str(error)) from error
     for name in found.waiting:
-        print(f"{name} is not trusted, so its servers do nothing: look at it, then /trust in the chat")
+        print(f"{name} is not trusted, so its servers do nothing: look at it, then refold trust grant")
     if not found.servers and not found.problems:
         print(f"There are no MCP servers. refold mcp add NAME -- COMMAND adds one to {settings.home / FILE}.")
     servers = Servers(found.servers, safety)

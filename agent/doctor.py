@@ -103,7 +103,7 @@ def of_folder(settings: Settings, root: Path) -> Iterator[Finding]:
     state = Trust(settings.home, root).state()
     if state.asks:
         names = ", ".join(b.path for b in (*state.new, *state.changed)[:4])
-        yield Finding("trust", "note", f"not trusted, so they do nothing: {names}", "look at them, then /trust")
+        yield Finding("trust", "note", f"not trusted, so they do nothing: {names}", "look, then refold trust grant")
     else:
         files = "file of this folder is" if len(state.known) == 1 else "files of this folder are"
         yield Finding("trust", "ok", f"{len(state.known)} {files} trusted")

@@ -12,6 +12,7 @@ from agent.extend.prompts import Prompt, load_prompts
 from agent.extend.skills import Skill, load_skills, person_folders, skill_words
 from agent.trust import Brought, Trust, brings
 
+HOW = "/trust, or `refold trust`"
 UNTRUSTED = "This folder brings along"
 """How the line about files that are not trusted begins; a face that asks about them leaves the line out."""
 
@@ -67,9 +68,9 @@ class Extensions:
         count, changed = len(found.files), len(found.changed)
         if count == 1:
             since = " again, for it has changed" if changed else ""
-            return f"{UNTRUSTED} 1 file ({kinds}) that does nothing until you trust it{since}: /trust."
+            return f"{UNTRUSTED} 1 file ({kinds}) that does nothing until you trust it{since}: {HOW}."
         since = f", {changed} of them again, for they have changed" if changed else ""
-        return f"{UNTRUSTED} {count} files ({kinds}) that do nothing until you trust them{since}: /trust."
+        return f"{UNTRUSTED} {count} files ({kinds}) that do nothing until you trust them{since}: {HOW}."
 
     def _is_own(self, file: Brought) -> bool:
         """Whether a file of the workspace is one of the person's: where they work in their home, some are both."""

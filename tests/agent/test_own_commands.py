@@ -90,7 +90,8 @@ def test_a_folders_commands_are_there_once_they_are_trusted(world: World) -> Non
         assert [c for c in commands_for(talk.session).values() if c.own] == []
         assert expanded(talk.session, "/deploy here") == "/deploy here"
         assert talk.session.notices == [
-            "This folder brings along 2 files (command) that do nothing until you trust them: /trust."
+            "This folder brings along 2 files (command) that do nothing until you trust them: "
+            "/trust, or `refold trust`."
         ]
     world.trust()
     with world.open() as talk:
@@ -102,7 +103,7 @@ def test_a_folders_commands_are_there_once_they_are_trusted(world: World) -> Non
         assert expanded(talk.session, "/deploy here") == "/deploy here"
         assert talk.session.notices == [
             "This folder brings along 1 file (command) that does nothing until you trust it again, "
-            "for it has changed: /trust."
+            "for it has changed: /trust, or `refold trust`."
         ]
 
 

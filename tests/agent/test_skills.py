@@ -55,7 +55,7 @@ def test_a_folders_skills_are_named_once_they_are_trusted(world: World) -> None:
         assert words_of(talk.system) == ""
         assert expanded(talk.session, "/ship") == "/ship"
         assert talk.session.notices == [
-            "This folder brings along 1 file (skill) that does nothing until you trust it: /trust."
+            "This folder brings along 1 file (skill) that does nothing until you trust it: /trust, or `refold trust`."
         ]
     world.trust()
     with world.open() as talk:
