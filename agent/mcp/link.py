@@ -123,8 +123,13 @@ class Link:
     def _abandon(self, task: asyncio.Task[Any]) -> None:
         """Cancels a request beside what goes on: the word to the server may take its time."""
         self._abandoned.add(task)
-        task.add_done_callback(self._abandoned.discard)
+        task.add_done_callback(self._forget)
         task.cancel()
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._abandoned.discard(task)
+        if not task.cancelled():
+            task.exception()  # nobody waits for it any more
 
     def close(self, *, at_once: bool = False) -> None:
         """Ends the connection, and the process behind it; does not wait, and needs no loop. `at_once`: it is stopped in

@@ -263,6 +263,23 @@ def test_a_session_that_ends_leaves_nothing(base: Path) -> None:
     assert gone(mark)
 
 
+@pytest.mark.parametrize("mode", ["auto", "yolo"])
+def test_a_server_that_obeys_nothing_ends_with_its_session_while_the_loop_goes_on(base: Path, mode: str) -> None:
+    mark = f"{base}/mark"
+    with Desk(base, mode, [attempt("environ")], {"evil": entry("evil_server", mark, "--stubborn")}) as desk:
+
+        async def closed() -> bool:
+            await desk.turn()
+            desk.session.close()
+            for _ in range(150):
+                if not running(mark):
+                    break
+                await asyncio.sleep(0.02)
+            return running(mark) == []
+
+        assert asyncio.run(closed())
+
+
 def test_the_real_command_names_servers_and_tools_first(base: Path) -> None:
     with Desk(base, "auto", [], {"evil": EVIL, "gone": {"command": "no-such-program"}}) as desk:
         pass
