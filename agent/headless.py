@@ -65,7 +65,7 @@ async def run_prompts(session: Session, prompts: AsyncIterator[str], order: Orde
                 raise
             total = run.stopped()
             await output.result(total, guard)
-    await _close_model(session)
+    await session.finish()
     return total
 
 
@@ -247,12 +247,6 @@ def _kept(order: Order, outcome: Outcome) -> Outcome:
         why = f"the answer could not be written to {order.last_message}: {reason(error, order.last_message)}"
         return outcome if outcome.code else replace(outcome, code=Exit.FAILED, cause="output_file", why=why)
     return outcome
-
-
-async def _close_model(session: Session) -> None:
-    close = getattr(session.model, "close", None)
-    if close is not None:
-        await close()
 
 
 def failed(error: ModelError) -> Outcome:

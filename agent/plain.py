@@ -43,9 +43,7 @@ class Plain:
 
     def close(self) -> None:
         """Ends session, model and loop."""
-        close = getattr(self.session.model, "close", None)
-        if close is not None:
-            self._loop.run_until_complete(close())
+        self._loop.run_until_complete(self.session.finish())
         self._loop.run_until_complete(self.session.servers.finish())
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()

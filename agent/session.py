@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -73,6 +72,7 @@ class Session:
         self.subagents = Subagents(self)
         self._lines: list[str] = []
         self._task: asyncio.Task[Any] | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
         self._interrupting = False
         self._answered = False
         self._mode = ""
@@ -314,11 +314,19 @@ class Session:
         self.notices[said:] = [n for n in self.notices[said:] if n not in self.notices[:said]]
 
     def _leave(self, model: Model) -> None:
-        """Closes a model that is not used any more, beside what goes on."""
-        close = getattr(model, "close", None)
-        if close is not None:
-            with suppress(RuntimeError):
-                self._leaving = asyncio.get_running_loop().create_task(close())
+        """Closes a model that is not used any more: beside what goes on, or at once where no event loop runs."""
+        try:
+            task = asyncio.get_running_loop().create_task(workshop.close_model(model))
+        except RuntimeError:
+            asyncio.run(workshop.close_model(model))
+        else:
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+
+    async def finish(self) -> None:
+        """Closes the model and waits for that; to be called before `close` where an event loop runs that will end."""
+        await workshop.close_model(self.model)
+        await asyncio.gather(*self._leaving)
 
     def set_mode(self, mode: str) -> None:
         """Changes the permission mode. Raises ValueError for a mode that does not exist."""
@@ -338,8 +346,10 @@ class Session:
         return self.log.path
 
     def close(self) -> None:
-        """Ends what the tools left running and gives the log back. A session in which nothing was said leaves none."""
+        """Ends what the tools left running and the model, and gives the log back. A session in which nothing was said
+        leaves none."""
         workshop.close_tools(self.toolbox.ctx)
+        self._leave(self.model)
         self.servers.close()
         self.safety.close()
         self.log.close()

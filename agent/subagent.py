@@ -217,8 +217,8 @@ class Subagents:
         if log.path is not None:
             with suppress(LogWriteError):
                 log.close()
-        if child.own_model and (close := getattr(child.crew.model, "close", None)) is not None:
-            await close()
+        if child.own_model:
+            await workshop.close_model(child.crew.model)
 
     def settle(self) -> None:
         """Answers the calls of `task` that an interrupt or a crash left open by what the sub-agents' own logs say. To

@@ -190,6 +190,13 @@ def options_of(settings: Settings, answered: int = 0) -> ModelOptions:
     )
 
 
+async def close_model(model: Model) -> None:
+    """Ends what a model holds open: connections, a process of its own. Models that hold nothing need no `close`."""
+    close = getattr(model, "close", None)
+    if close is not None:
+        await close()
+
+
 def close_tools(ctx: ToolContext) -> None:
     """Ends what tools left running (background jobs); each tool puts its own end into `ctx.state["closers"]`."""
     for close in ctx.state.get("closers", {}).values():
