@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Group
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from agent.terminal import diff
@@ -54,6 +55,15 @@ def heading(title: str, status: str, theme: Theme) -> Text:
     return Text.assemble((theme.sign("● ", "* "), _MARK.get(status, "dim")), (plain(title), "bold"))
 
 
+def hanging(line: Text) -> Table:
+    """A line that begins with a sign of two columns; what does not fit stands below its words, not below its sign."""
+    grid = Table.grid()
+    grid.add_column(width=2)
+    grid.add_column(overflow="fold")
+    grid.add_row(line[:2], line[2:])
+    return grid
+
+
 def tool(title: str, call: ToolCall, result: ToolResult, theme: Theme) -> Group:
     """A finished call: title, facts, then the diff or a few lines of output."""
     head = heading(title, result.status, theme)
@@ -72,8 +82,7 @@ def tool(title: str, call: ToolCall, result: ToolResult, theme: Theme) -> Group:
     said = facts(result)
     if said:
         head.append(f"  {said}", "dim" if result.status == "ok" else "error" if result.status == "error" else "warn")
-    head.no_wrap = False
-    return Group(head, *(Padding(b, (0, 0, 0, 2)) for b in body))
+    return Group(hanging(head), *(Padding(b, (0, 0, 0, 2)) for b in body))
 
 
 def command(result: ToolResult, theme: Theme) -> Group:
@@ -128,9 +137,9 @@ def thought(text: str, took: str, theme: Theme) -> Text:
     return Text(f"{theme.sign('∴', '~')} Thought{took} ({theme.more} shows it)", style="aside")
 
 
-def note(text: str, role: str, theme: Theme) -> Text:
+def note(text: str, role: str, theme: Theme) -> Table:
     """One line of refold's own: what was folded, what went wrong, what to know."""
     marks = {"error": ("✗", "!"), "warn": ("!", "!"), "ok": ("✓", "+"), "fold": ("◇", "~")}
     good, simple = marks.get(role, ("·", "-"))
     style = "dim" if role in ("fold", "info") else role
-    return Text.assemble((theme.sign(good, simple) + " ", style), (plain(text).strip(), style))
+    return hanging(Text.assemble((theme.sign(good, simple) + " ", style), (plain(text).strip(), style)))

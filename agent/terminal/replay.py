@@ -39,7 +39,7 @@ def replay(
         _message(screen, entry.record, calls, title_of, keep)
     for call in calls.values():
         head = blocks.heading(one_line(title_of(call), 160), "unknown", screen.theme)
-        screen.print(Text.assemble(head, (f"  {UNFINISHED}", "warn")))
+        screen.print(blocks.hanging(Text.assemble(head, (f"  {UNFINISHED}", "warn"))))
 
 
 def _message(
@@ -58,7 +58,7 @@ def _message(
             call = calls.pop(call_id, None)
             title = title_of(call) if call else record.name
             head = blocks.heading(one_line(title, 160), record.status, theme)
-            screen.print(Text.assemble(head, (f"  {facts(record)}", "dim")), short=True)
+            screen.print(blocks.hanging(Text.assemble(head, (f"  {facts(record)}", "dim"))), short=True)
             keep(one_line(title, 160), str(record.meta.get("diff") or "") or record.text)
         case _:
             pass

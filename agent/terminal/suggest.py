@@ -75,7 +75,9 @@ class Suggest:
     def rows(self, width: int) -> list[Fragments]:
         """The list as rows of fragments."""
         first = max(0, min(self.index - ROWS // 2, len(self.items) - ROWS))
-        return [self._row(n, s, width) for n, s in enumerate(self.items[first : first + ROWS], first)]
+        rows = [self._row(n, s, width) for n, s in enumerate(self.items[first : first + ROWS], first)]
+        more = [row("class:dim", f"  {self.index + 1} of {len(self.items)}")] if len(self.items) > ROWS else []
+        return [*rows, *more]
 
     def _row(self, n: int, item: Suggestion, width: int) -> Fragments:
         here = n == self.index

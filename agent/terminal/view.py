@@ -279,7 +279,7 @@ class View:
     def not_run(self, title: str) -> None:
         """Prints the heading of a call that was asked about and given up with its turn."""
         head = blocks.heading(one_line(title, 160), "not_run", self._screen.theme)
-        self._screen.print(Text.assemble(head, ("  not run", "warn")), short=True)
+        self._screen.print(blocks.hanging(Text.assemble(head, ("  not run", "warn"))), short=True)
 
     def follow_command(self, command: str) -> Callable[[str], None]:
         """The live lines follow a command of the person's; returns what takes its output."""

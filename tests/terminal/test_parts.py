@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.terminal import diff
+from agent.terminal.blocks import note
 from agent.terminal.clean import one_line, pasted, plain
 from agent.terminal.files import list_files, matches
 from agent.terminal.graphemes import left_of, right_of
@@ -138,6 +139,16 @@ def printed(text: str, width: int = 40) -> str:
 def test_markdown_as_a_terminal_reads_best() -> None:
     text = "Use `List<int>`, see [docs](http://x.y).\n\n1. one\n2. two\n   - deep\n\n> said"
     assert printed(text) == ("Use List<int>, see docs (http://x.y).\n\n1. one\n2. two\n   • deep\n\n▌ said")
+
+
+def test_a_note_that_does_not_fit_stands_below_its_words() -> None:
+    paper = Paper(20, Theme(color=False), "standard")
+    lines = paper.lines(note("a note of more words than fit in one line", "warn", paper.theme))
+    assert ["".join(s.text for s in line) for line in lines] == [
+        "! a note of more",
+        "  words than fit in",
+        "  one line",
+    ]
 
 
 def test_code_is_flush_left_without_padding() -> None:
