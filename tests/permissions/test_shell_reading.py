@@ -166,6 +166,13 @@ def test_any_text_is_read_without_raising(text: str) -> None:
     assert isinstance(found.why_not_safe, str) and isinstance(found.danger, str)
 
 
+@pytest.mark.parametrize(
+    "command", ["{1\U000f0000", "echo {12..\U0001f600", "{\U000f0000", "{1\uffff", "~\0", "ls ~\0/a"]
+)
+def test_what_a_parser_could_die_of_is_asked(command: str) -> None:
+    assert analyse(command).why_not_safe != ""
+
+
 def test_a_very_long_and_a_very_deep_line_are_read() -> None:
     assert analyse("true; " * 20_000 + "rm a").why_not_safe != ""
     assert analyse("true && " * 5_000 + "rm a").why_not_safe != ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -84,14 +85,20 @@ class _Walk:
 
     def redirected(self, node: Node, context: _Context) -> None:
         body = [n for n in node.named_children if n.type not in _REDIRECTS]
-        redirects = [n for n in node.named_children if n.type in _REDIRECTS]
+        redirects = _flat([n for n in node.named_children if n.type in _REDIRECTS])
+        piped = any(c.type == "pipeline" for r in redirects for c in r.named_children)
+        if piped:
+            # In `cat <<E | sh` the grammar keeps the rest of the pipeline below the here-document.
+            self.pipes += 1
+        place = context if not piped else replace(context, stages=(*context.stages, Stage(self.pipes, 0)))
         if len(body) == 1 and body[0].type == "command":
-            self.push(body, replace(context, redirects=(*context.redirects, *redirects)))
+            self.push(body, replace(place, redirects=(*context.redirects, *redirects)))
         else:
             # It belongs to a group or stands alone: it counts as a part of its own.
-            self._add(node, context, (), (), redirects)
-            self.push(body, context)
-        self.push([c for r in redirects for c in r.named_children], context)
+            self._add(node, place, (), (), redirects)
+            self.push(body, place)
+        rest = context if not piped else replace(context, stages=(*context.stages, Stage(self.pipes, 1)))
+        self.push([c for r in redirects for c in r.named_children], rest)
 
     def command(self, node: Node, context: _Context) -> None:
         env: list[tuple[str, Word]] = []
@@ -104,12 +111,19 @@ class _Walk:
                 redirects.append(child)
             else:
                 found.append(words.read(child))
+        # In `rm 2>&1 -rf a` the grammar counts the words after a redirection as more of its targets.
+        found += [words.read(extra) for r in redirects for extra in _extra_words(r)]
         part = self._add(node, context, tuple(found), tuple(env), redirects)
         if part.program in ("cd", "pushd", "popd"):
             target = next((w for w in part.args if not (w.known and w.text.startswith("-") and len(w.text) > 1)), None)
             context.place.move(target if part.program != "popd" else None)
         inner = _Context(_Place(context.place.folders), part.number, context.stages)
         self.push(node.named_children, inner)
+
+    def test(self, node: Node, context: _Context) -> None:
+        if node.children and node.children[0].type == "[":
+            self._add(node, context, tuple(_test_words(node)), (), list(context.redirects))
+        self.push(node.named_children, replace(context, redirects=()))
 
     def assignment(self, node: Node, context: _Context) -> None:
         if node.parent is None or node.parent.type != "command":
@@ -153,10 +167,29 @@ _HANDLERS: dict[str, Callable[[_Walk, Node, _Context], None]] = {
     "pipeline": _Walk.pipeline,
     "redirected_statement": _Walk.redirected,
     "command": _Walk.command,
+    "test_command": _Walk.test,
     "variable_assignment": _Walk.assignment,
     "declaration_command": _Walk.declaration,
     "unset_command": _Walk.declaration,
 }
+
+
+_TEST_GROUPS = frozenset({"test_command", "unary_expression", "binary_expression"})
+
+
+def _test_words(node: Node) -> list[Word]:
+    """The words of `[ ... ]`, which is a command to bash and an expression to the grammar."""
+    found: list[Word] = []
+    stack = [node]
+    while stack:
+        leaf = stack.pop()
+        if leaf.type in _TEST_GROUPS:
+            stack += reversed(leaf.children)
+        elif leaf.is_named and leaf.type != "test_operator":
+            found.append(words.read(leaf))
+        else:
+            found.append(Word(words.source(leaf)))
+    return found
 
 
 def _assignment(node: Node) -> tuple[str, Word]:
@@ -169,10 +202,23 @@ def _redirect(node: Node) -> Redirect | None:
     if node.type == "heredoc_redirect":
         return None
     operator = next((c.type for c in node.children if not c.is_named), "")
-    target = node.named_children[-1] if node.named_children else None
-    if target is None or target.type == "file_descriptor":
+    targets = node.children_by_field_name("destination") or node.named_children[-1:]
+    if not targets or targets[0].type == "file_descriptor":
         return Redirect(operator, Word("", known=False))
-    return Redirect(operator, words.read(target))
+    return Redirect(operator, words.read(targets[0]))
+
+
+def _flat(redirects: list[Node]) -> list[Node]:
+    """The redirections and those that the grammar keeps below a here-document: `cat <<E > a`."""
+    below = [c for r in redirects if r.type == "heredoc_redirect" for c in r.named_children if c.type in _REDIRECTS]
+    return [*redirects, *(_flat(below) if below else [])]
+
+
+def _extra_words(redirect: Node) -> list[Node]:
+    """The words of the command that the grammar has put into a redirection."""
+    if redirect.type == "file_redirect":
+        return redirect.children_by_field_name("destination")[1:]
+    return redirect.children_by_field_name("argument") if redirect.type == "heredoc_redirect" else []
 
 
 def _script(node: Node) -> Word | None:
@@ -201,8 +247,14 @@ def _parser() -> Parser:
     return tree_sitter.Parser(_language())
 
 
+_CRASHES = re.compile(r"\{[\d.]+[^\x00-\xff]|\{[\d.]*[\U00010000-\U0010ffff]")
+"""What makes the grammar's scanner read outside of its memory: a brace range whose number goes on with such a letter."""
+
+
 def parts_of(command: str) -> tuple[list[Part], str]:
     """The simple commands of a line in the order of the text, and what could not be understood ("" where all was)."""
+    if _CRASHES.search(command):
+        return [], "it has an unusual character in braces"
     tree = _parser().parse(command.encode("utf-8", "replace"))
     walk = _Walk()
     walk.run(tree.root_node, _Context(_Place()))

@@ -44,7 +44,7 @@ def _join(pieces: list[Word], written: str) -> Word:
         return Word(written, known=False, bare=False)
     text = "".join(p.text for p in pieces)
     bare = all(p.bare for p in pieces)
-    if text.startswith("~") and pieces[0].bare:
+    if text.startswith("~") and pieces[0].bare and "\0" not in text:
         text = os.path.expanduser(text)
     return Word(text, glob=any(p.glob for p in pieces), bare=bare)
 
