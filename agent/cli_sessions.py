@@ -11,6 +11,7 @@ from typing import Any
 
 from agent import check_session, export
 from agent import sessions as files
+from agent.abandoned import clear
 from agent.cli_common import told
 from agent.cli_settings import folder_of
 from agent.exits import Exit, Stop
@@ -34,6 +35,8 @@ def _sessions(values: Values) -> int:
     action, ref = values["action"] or "list", values["ref"]
     if action not in ACTIONS:
         action, ref = "show", action
+    if action in ("list", "rm") and (gone := clear(home)):
+        print(f"refold: removed what an interrupted copy had left: {', '.join(map(str, gone))}", file=sys.stderr)
     try:
         return ACTIONS[action](home, cwd, ref, values) or 0
     except (NotFound, LogHeld, VersionError, ValueError) as error:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from agent.abandoned import abandoned, without_log
 from agent.extend.hooks import HookError, listing
 from agent.mcp.config import ConfigError, Found, find_servers
 from agent.permissions import RuleError
@@ -45,6 +46,7 @@ def examine(settings: Settings, root: Path, problems: Sequence[str] = ()) -> Ite
     yield from of_hooks(settings, root)
     yield from of_programs()
     yield from of_home(settings.home)
+    yield from of_sessions(settings.home)
 
 
 def of_settings(settings: Settings, problems: Sequence[str]) -> Iterator[Finding]:
@@ -145,6 +147,16 @@ def of_programs() -> Iterator[Finding]:
     ):
         path = shutil.which(name)
         yield Finding("programs", "ok" if path else "note", path or f"{name} is not installed: {without}")
+
+
+def of_sessions(home: Path) -> Iterator[Finding]:
+    """What lies beside the sessions and belongs to none."""
+    if left := list(abandoned(home)):
+        words = f"an interrupted copy has left {', '.join(map(str, left))}"
+        yield Finding("sessions", "note", words, "refold sessions removes it")
+    for folder in without_log(home):
+        words = f"{folder} belongs to {folder.with_suffix('.jsonl').name}, which is gone"
+        yield Finding("sessions", "note", words, "put that file back, or remove the folder")
 
 
 def of_home(home: Path) -> Iterator[Finding]:

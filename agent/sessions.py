@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from agent.abandoned import hold
 from agent.folders import git_root
 from agent.safety import snapshots_folder
 from agent.task_logs import BEGUN as TASK_BEGUN
@@ -130,14 +131,15 @@ def write_all(path: Path, lines: Iterable[bytes], blobs: Blobs) -> None:
     names: set[str] = set()
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            hold(file)  # as long as it is open, nobody takes it for left behind
             for line in lines:
                 names.update(name.decode() for name in _BLOB.findall(line))
                 file.write(line)
             file.flush()
             os.fsync(file.fileno())
-        Blobs(path.with_suffix(".blobs")).take(blobs, names)
-        part.rename(path)
-        sync_folder(path.parent)
+            Blobs(path.with_suffix(".blobs")).take(blobs, names)
+            part.rename(path)
+            sync_folder(path.parent)
     except BaseException:
         remove_files(path)
         raise
