@@ -77,7 +77,7 @@ class Deck:
         """What goes on; not while the person is asked, for then it is their turn."""
         return [] if self.asking else self.activity.rows(width)
 
-    async def _pause(self) -> None:
+    async def pause(self) -> None:
         """Waits until nobody is in the middle of a word: a question must not come up under typing fingers. Keys that
         are on their way are taken first."""
         while self.screen.keys_wait() or time.monotonic() - self._typed < PAUSE:
@@ -104,7 +104,7 @@ class Deck:
         """
         async with self._turns:
             if not at_once:
-                await self._pause()
+                await self.pause()
             picker = make()
             picker.over_draft = bool(self.editor.text)
             self.live.dialog = picker
@@ -118,7 +118,7 @@ class Deck:
     async def fill(self, label: str, text: str = "", *, secret: bool = False) -> str | None:
         """Asks for one line, once nobody types; None after Esc. A `secret` one is shown as asterisks."""
         async with self._turns:
-            await self._pause()
+            await self.pause()
             self._field = asyncio.get_running_loop().create_future()
             self.region.field.set_document(Document(text))
             self.live.field_label, self.live.field_secret = label, secret

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.extend.extensions import Untrusted
+from agent.session import Session
 from agent.terminal.clean import one_line
 from agent.terminal.dialogs import Option, Picker
 from agent.terminal.face import ChatFace
@@ -19,7 +20,7 @@ from agent.trust_asked import Asked
 LOOK = 0.25
 """Seconds between two looks whether it is a good moment."""
 
-LATER, VIEW, TRUST, NEVER = "later", "view", "trust", "never"
+LATER, VIEW, TRUST, NEVER, MOVED = "later", "view", "trust", "never", "moved"
 
 _OPTIONS = (
     Option(LATER, "Not now", "n", "quiet until they change; /trust asks at any time"),
@@ -47,23 +48,33 @@ async def ask(talk: Talk, face: ChatFace) -> None:
     if not untrusted.files or asked.quiet(untrusted.files):
         return
     try:
-        answer = await _answer(talk, untrusted)
-        if talk.session is session:
+        answer = await _answer(talk, session, untrusted)
+        if answer != MOVED and talk.session is session:
             await _act(answer, talk, face, untrusted, asked)
     except OSError as error:
         face.say(f"It cannot be kept: {error}", "error")
 
 
-async def _answer(talk: Talk, untrusted: Untrusted) -> str | None:
+async def _answer(talk: Talk, session: Session, untrusted: Untrusted) -> str | None:
+    """LATER, TRUST, NEVER or None (Esc); MOVED where another session was gone to before there was a good moment."""
     deck = talk.deck
     while True:
-        while talk.busy or deck.asking or deck.editor.text:
+        while await _in_the_way(talk):
             await asyncio.sleep(LOOK)
+        if talk.session is not session:
+            return MOVED
         answer = await deck.pick(lambda: _question(untrusted))
         if answer != VIEW:
             return answer
-        root = talk.session.safety.trust.root
+        root = session.safety.trust.root
         await deck.page([(b.path, await asyncio.to_thread(_text, root, b)) for b in untrusted.files], 0)
+
+
+async def _in_the_way(talk: Talk) -> bool:
+    """Whether the question would come up while something runs, or over a line that is being written."""
+    if not (talk.busy or talk.deck.asking or talk.deck.editor.text):
+        await talk.deck.pause()
+    return bool(talk.busy or talk.deck.asking or talk.deck.editor.text)
 
 
 async def _act(answer: str | None, talk: Talk, face: ChatFace, untrusted: Untrusted, asked: Asked) -> None:

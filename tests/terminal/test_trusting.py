@@ -88,3 +88,17 @@ def test_what_is_typed_ahead_goes_first_and_answers_nothing(chat: Chat, work: Pa
     assert not (home / "trust.json").exists()
     above = terminal.scrollback()
     assert above.index("› tell me") < above.index("the answer")
+
+
+def test_it_is_asked_once_where_the_session_is_changed_meanwhile(chat: Chat, work: Path) -> None:
+    _bring(work)
+    terminal = chat()
+    terminal.type("/clear")
+    terminal.wait("^› /clear")
+    terminal.settle(1.0)
+    terminal.type("\r")
+    terminal.wait(QUESTION)
+    terminal.type("n")
+    terminal.wait_gone(QUESTION)
+    terminal.settle(1.5)
+    assert QUESTION not in terminal.text()
