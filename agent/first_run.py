@@ -6,30 +6,22 @@ but to this machine's own ports, until the person has chosen.
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import json
 import os
 import re
-import urllib.error
-import urllib.request
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agent.models.discovery import TITLES, find_servers
+from agent.models.introspect import Server, ask_server
 from agent.models.weights import find_weights
 from agent.settings import Settings
 
-PATIENCE = 0.7
-"""Seconds a server on this machine has to answer."""
-
-SERVERS = (
-    ("Ollama", "http://127.0.0.1:11434/v1"),
-    ("LM Studio", "http://127.0.0.1:1234/v1"),
-    ("llama.cpp", "http://127.0.0.1:8080/v1"),
-    ("vLLM", "http://127.0.0.1:8000/v1"),
-)
-"""Where these servers listen if nobody told them otherwise."""
+PATIENCE = 5.0
+"""Seconds the configured server has to answer: it may be far away."""
 
 KEYS = (
     ("OPENAI_API_KEY", "OpenAI", "https://api.openai.com/v1", "gpt-5"),
@@ -67,14 +59,11 @@ class Offer:
     models: tuple[str, ...] = ()
 
 
-def find_offers(settings: Settings, env: Mapping[str, str]) -> list[Offer]:
-    """What there is: the server that is configured, local ones that answer, keys, the built-in model. Takes little more
-    than PATIENCE, where the configured server is slow a few seconds."""
-    servers = [*_own_servers(env), *SERVERS]
-    with ThreadPoolExecutor(len(servers) + 1) as pool:
-        configured = pool.submit(_configured, settings)
-        answers = list(pool.map(lambda server: _server(*server), servers))
-        found = [*configured.result(), *(offer for offer in answers if offer is not None)]
+def find_offers(settings: Settings, env: Mapping[str, str], ports: Sequence[int] | None = None) -> list[Offer]:
+    """What there is: the server that is configured, those on this machine that answer (on `ports`, else on the usual
+    ones), keys, the built-in model. To be called where no event loop runs; takes a second, where the configured server
+    is slow PATIENCE."""
+    found = asyncio.run(_servers(settings, env, ports))
     found += [
         Offer(label, f"with {variable}", base_url=url, key=env[variable], model=model)
         for variable, label, url, model in KEYS
@@ -83,30 +72,38 @@ def find_offers(settings: Settings, env: Mapping[str, str]) -> list[Offer]:
     return [*found, _built_in(settings)]
 
 
-def _configured(settings: Settings) -> list[Offer]:
+async def _servers(settings: Settings, env: Mapping[str, str], ports: Sequence[int] | None) -> list[Offer]:
+    configured, own, usual = await asyncio.gather(_configured(settings), _own_server(env), find_servers(ports))
+    servers = {server.base_url: server for server in (*own, *usual)}
+    return [*configured, *map(_offer, servers.values())]
+
+
+async def _configured(settings: Settings) -> list[Offer]:
     """The server of `base_url`, first of all; it is offered too where it lists nothing."""
     if not settings.base_url:
         return []
     url, key = settings.base_url.rstrip("/"), settings.api_key
-    names = models_of(url, key, 5.0)
+    server = await ask_server(url, api_key=key, patience=PATIENCE)
     words = f"{url.partition('://')[2]}, {settings.source('base_url')}"
-    return [Offer("The configured server", words, base_url=url, key=key or NO_KEY, models=tuple(names))]
+    return [Offer("The configured server", words, base_url=url, key=key or NO_KEY, models=_names(server))]
 
 
-def _own_servers(env: Mapping[str, str]) -> list[tuple[str, str]]:
+async def _own_server(env: Mapping[str, str]) -> list[Server]:
+    """The Ollama that its own variable names, where it answers."""
     host = env.get("OLLAMA_HOST", "")
     if not host:
         return []
     address = host if "://" in host else f"http://{host}"
-    return [("Ollama", f"{address.rstrip('/').replace('0.0.0.0', '127.0.0.1')}/v1")]
+    server = await ask_server(f"{address.rstrip('/').replace('0.0.0.0', '127.0.0.1')}/v1")
+    return [server] if server and server.models else []
 
 
-def _server(label: str, url: str) -> Offer | None:
-    models = models_of(url, "", PATIENCE)
-    if not models:
-        return None
-    words = f"{len(models)} model{'s' if len(models) > 1 else ''} at {url.removeprefix('http://').removesuffix('/v1')}"
-    return Offer(label, words, base_url=url, key=NO_KEY, models=tuple(models))
+def _offer(server: Server) -> Offer:
+    models = _names(server)
+    place = server.base_url.removeprefix("http://").removesuffix("/v1")
+    words = f"{len(models)} model{'s' if len(models) > 1 else ''} at {place}"
+    label = TITLES.get(server.kind, "A server")
+    return Offer(label, words, base_url=server.base_url, key=NO_KEY, models=models)
 
 
 def _built_in(settings: Settings) -> Offer:
@@ -120,15 +117,13 @@ def _built_in(settings: Settings) -> Offer:
 
 
 def models_of(url: str, key: str, patience: float) -> list[str]:
-    """The models a server lists; none where it does not answer as such a server does."""
-    request = urllib.request.Request(f"{url}/models", headers={"Authorization": f"Bearer {key}"} if key else {})
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({} if "//127." in url else None))
-    try:
-        with opener.open(request, timeout=patience) as answer:
-            data = json.loads(answer.read(4_000_000))
-        return sorted(str(m["id"]) for m in data["data"])
-    except (OSError, ValueError, KeyError, TypeError, urllib.error.URLError):
-        return []
+    """The models a server lists; none where it does not answer as such a server does within `patience` seconds. To be
+    called where no event loop runs."""
+    return list(_names(asyncio.run(ask_server(url, api_key=key, patience=patience))))
+
+
+def _names(server: Server | None) -> tuple[str, ...]:
+    return tuple(sorted(m.name for m in server.models)) if server else ()
 
 
 def chosen(settings: Settings, offer: Offer, model: str) -> Settings:

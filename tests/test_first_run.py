@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from agent.first_run import NO_KEY, Offer, chosen, find_offers, keep
+from agent.first_run import NO_KEY, Offer, chosen, find_offers, keep, models_of
+from agent.models.discovery import PORTS, TITLES
 from agent.settings import Settings
+from tests.support.provider_server import serving
 
 BARE = {"REFOLD_ENV_FILE": ""}
 
@@ -42,6 +45,25 @@ def test_a_configured_server_comes_first_even_if_it_lists_nothing(tmp_path: Path
         "k",
         (),
     )
+
+
+def test_servers_of_this_machine_are_offered_with_what_they_have(tmp_path: Path) -> None:
+    ollama = {"/v1/models": {"data": [{"id": "b"}, {"id": "a"}]}, "/api/ps": {"models": []}}
+    plain = {"/v1/models": {"data": [{"id": "m"}]}}
+    with serving({}, gets=ollama) as first, serving({}, gets=plain) as second, serving({}) as empty:
+        ports = [urlsplit(s.url).port or 0 for s in (first, second, empty)]
+        env = {"OLLAMA_HOST": f"127.0.0.1:{ports[0]}"}
+        found = find_offers(settings(tmp_path), env, ports)[:-1]
+        assert models_of(first.url, "", 1) == ["a", "b"]
+    assert found == [
+        Offer("Ollama", f"2 models at 127.0.0.1:{ports[0]}", base_url=first.url, key=NO_KEY, models=("a", "b")),
+        Offer("A server", f"1 model at 127.0.0.1:{ports[1]}", base_url=second.url, key=NO_KEY, models=("m",)),
+    ]
+    assert models_of("http://127.0.0.1:9/v1", "", 1) == []
+
+
+def test_every_usual_port_has_a_name_for_people() -> None:
+    assert TITLES.keys() == PORTS.keys()
 
 
 def test_a_choice_is_kept_and_found_again(tmp_path: Path) -> None:

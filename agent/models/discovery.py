@@ -17,6 +17,8 @@ from agent.models.weights import find_weights
 
 PORTS: Mapping[str, int] = {"ollama": 11434, "lmstudio": 1234, "llama.cpp": 8080, "vllm": 8000}
 """Kind of server -> the port it listens on where nobody has said otherwise."""
+TITLES: Mapping[str, str] = {"ollama": "Ollama", "lmstudio": "LM Studio", "llama.cpp": "llama.cpp", "vllm": "vLLM"}
+"""What people call each kind."""
 PATIENCE = 0.6
 """Seconds: this machine answers in a few milliseconds or not at all."""
 
