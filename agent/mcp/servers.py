@@ -45,14 +45,14 @@ class Servers:
     def __init__(self, configs: Sequence[ServerConfig], safety: Safety) -> None:
         names = server_names(c.name for c in configs)
         self.all = [Server(config, names[config.name]) for config in configs]
-        self._safety = safety
+        self._safety, self._started = safety, False
 
     # -- the start --------------------------------------------------------------------------------------------------
 
     @property
     def waiting(self) -> bool:
-        """Whether there are servers that nobody has tried to start yet."""
-        return any(s.state == "waiting" for s in self.all)
+        """Whether there are servers, and they are not started yet."""
+        return bool(self.all) and not self._started
 
     @property
     def greeting(self) -> str:
@@ -66,16 +66,17 @@ class Servers:
         if problem:
             for server in self.all:
                 server.state, server.problem = "failed", problem
+            self._started = True
             return [problem]
-        waiting = [s for s in self.all if s.state == "waiting"]
-        starts = [asyncio.ensure_future(self._first(server)) for server in waiting]
+        starts = [asyncio.ensure_future(self._first(s)) for s in self.all if s.state == "waiting"]
         try:
             await asyncio.gather(*starts)
         finally:
             for start in starts:
                 start.cancel()
+        self._started = True
         states = {"failed": " is left out"}
-        return [f"The MCP server {s.config.name}{states.get(s.state, '')}: {s.problem}" for s in waiting if s.problem]
+        return [f"The MCP server {s.config.name}{states.get(s.state, '')}: {s.problem}" for s in self.all if s.problem]
 
     async def _first(self, server: Server) -> None:
         try:
