@@ -70,7 +70,7 @@ class Questions:
             chosen = await self._deck.pick(lambda: Picker("Your answer", options, escape="no answer"))
         if chosen == "":
             chosen = await self._deck.fill("Your answer › ")
-        view.told(str(chosen or "").strip())
+        view.told(str(chosen or "").strip() or "(no answer)")
         return str(chosen or "")
 
     def _ring(self, words: str) -> None:

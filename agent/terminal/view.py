@@ -75,7 +75,7 @@ class View:
         self._said = 0
         self._thoughts: list[str] = []
         self._thinking_since = 0.0
-        self._dirty = False
+        self._dirty = self._asked = False
         self._titles: dict[str, str] = {}
 
     def keep(self, title: str, text: str) -> None:
@@ -252,6 +252,9 @@ class View:
                 running.pop(call.id, None)
                 title = self._titles.pop(call.id, "") or one_line(self.title(call), 160)
                 self.keep(title, str(result.meta.get("diff") or "") or result.text)
+                if self._asked and call.name == "ask_user" and result.status == "ok":
+                    self._asked = False  # the question and the answer are there to be read
+                    return
                 self._screen.print(blocks.tool(title, call, result, self._screen.theme), short=True)
 
     def _cut_short(self) -> None:
@@ -268,6 +271,7 @@ class View:
     def asked(self, question: str) -> None:
         """Prints what the model wants to know, whole."""
         self._finish_text()
+        self._asked = True
         self._screen.print(Text.assemble(("? ", "accent"), (plain(question), "bold")), prose=True)
 
     def told(self, words: str) -> None:

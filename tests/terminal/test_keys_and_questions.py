@@ -262,6 +262,7 @@ def test_a_long_question_is_read_whole_and_the_answer_stays(chat: Chat, home: Pa
     terminal.type("2")
     terminal.wait("^↳ postgres")
     terminal.wait("^over")
+    assert "ask_user" not in terminal.scrollback()
     assert logged(home, "tool_result")[0]["text"] == "The person answered: postgres"
 
 
