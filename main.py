@@ -17,8 +17,15 @@ from agent.version import VERSION
 
 
 def app() -> None:
-    """Runs the command line and exits with its code."""
-    sys.exit(run(sys.argv[1:]))
+    """Runs the command line and exits with its code; quietly with 1 where nobody reads what it prints (`| head`)."""
+    try:
+        code = run(sys.argv[1:])
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = 1
+    sys.exit(code)
 
 
 def run(argv: list[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -12,7 +13,7 @@ from agent.cli import COMMANDS, help_page
 from agent.cli_print import env_example, man_page
 from agent.exits import MEANING
 from agent.settings import Settings, rows
-from tests.support.command import refold
+from tests.support.command import argv, refold
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -66,6 +67,45 @@ def test_only_options_that_exist_are_written_about() -> None:
         for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]+", line)
     }
     assert written - set(FLAGS) - {"--cached", "--version", "--help"} == set()
+
+
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "AGENTS.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "benchmarks" / "README.md",
+)
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as links have them."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    wrong: list[str] = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        path, _, anchor = link.partition("#")
+        to = (page.parent / path).resolve() if path else page
+        if not re.match(r"https?:", link) and (not to.exists() or (anchor and anchor not in anchors(to))):
+            wrong.append(link)
+    assert wrong == []
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    pages = {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+    assert pages - set(re.findall(r"\]\(([^)#\s]+)[^)]*\)", README)) == set()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["man"], ["completion", "bash"], ["run", "--help"]])
+def test_a_reader_that_has_enough_is_no_fault(words: list[str], tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(argv(*words), cwd=tmp_path, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
