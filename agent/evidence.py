@@ -80,6 +80,8 @@ class Evidence:
             return ""
         if not self.command:
             return f"{_files(self.edited)} edited, nothing was run"
+        if self.edited and not self._checks:  # looking around before an edit says nothing about it
+            return f"{_files(self.edited)} edited, nothing was run since"
         shown = self.command if len(self.command) <= CLOSING else f"{self.command[: CLOSING - 1]}…"
         when = _ago(self.clock() - self.at)
         since = f"before the last edit of {self.edited[-1]}" if self.edited else "nothing edited since"

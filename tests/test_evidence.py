@@ -54,6 +54,15 @@ def test_looking_around_does_not_replace_a_check() -> None:
     assert evidence.line() == "pytest -q: exit 1, just now, nothing edited since"
 
 
+def test_looking_around_before_an_edit_is_no_evidence() -> None:
+    evidence = Evidence(lambda: 5.0)
+    ran(evidence, "ls -l", 0)
+    edited(evidence, "/w/x.py")
+    assert evidence.line() == "x.py edited, nothing was run since"
+    ran(evidence, "python x.py", 0)
+    assert evidence.line() == "python x.py: exit 0, just now, nothing edited since"
+
+
 def test_edits_alone_are_said_to_be_unchecked() -> None:
     evidence = Evidence(lambda: 5.0)
     edited(evidence, "/w/a.py")

@@ -30,7 +30,7 @@ def facts(result: ToolResult) -> str:
     meta: Mapping[str, Any] = result.meta
     parts = [STATUS.get(result.status, result.status)]
     code = meta.get("exit_code")
-    if code is not None and (code or result.name == "bash"):
+    if code is not None and (code or result.name == "bash") and result.status != "interrupted":
         parts[0] = parts[0] if result.status not in ("ok", "error") else ""
         parts.append(f"exit {code}")
     if isinstance(meta.get("seconds"), (int, float)) and meta["seconds"] >= 0.1:

@@ -27,6 +27,10 @@ def test_a_stopped_command_shows_what_it_had_said_and_tells_the_model(chat: Chat
     terminal.wait("^yolo")
     terminal.type("go on\r")
     terminal.wait("I look first")
+    terminal.type("\x04")
+    assert terminal.ended() == 0
+    again = chat([], "--continue")
+    again.wait(r"^● \$ echo begun; sleep 30  stopped, \d\.\d s$")
     (result,) = logged(home, "tool_result")
     assert (result["status"], result["text"].split("\n")[0]) == ("interrupted", "begun")
     assert "Stopped while it ran" in result["text"]
