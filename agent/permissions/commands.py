@@ -64,13 +64,13 @@ def _held(analysis: Analysis, rules: Sequence[Rule]) -> Judgement | None:
     """The ask or deny rule that holds for any part of the line."""
     asked: Judgement | None = None
     for part in analysis.parts:
-        rule, maybe = holding(part, rules)
+        rule, maybe = holding(part, rules, analysis.parts)
         if rule is not None and rule.decision == "deny":
             return Judgement("deny", f"your rule {rule} forbids it", str(rule), part.text)
         if asked is None and rule is not None:
             asked = Judgement("ask", f"your rule {rule} wants to be asked", "", part.text)
         if asked is None and maybe is not None:
-            asked = Judgement("ask", f"your rule {maybe} may hold for what it makes at run time", "", part.text)
+            asked = Judgement("ask", f"your rule {maybe} may hold for what it makes or runs", "", part.text)
     for rule in rules if analysis.error else ():
         if rule.decision == "deny" and named_anywhere(rule, analysis.command):
             return Judgement("deny", f"{analysis.error}, and it names what your rule {rule} forbids", str(rule))
@@ -307,7 +307,8 @@ def decide(command: str, *, allow: Sequence[str] = (), deny: Sequence[str] = (),
     RuleError.
     """
     listed: tuple[tuple[Decision, Sequence[str]], ...] = (("allow", allow), ("deny", deny), ("ask", ask))
-    return judge_by(command, [parse_rule(f"bash({_open(t)})", d) for d, texts in listed for t in texts])
+    # A rule without words says nothing; it does not stand for every command.
+    return judge_by(command, [parse_rule(f"bash({_open(t)})", d) for d, texts in listed for t in texts if t.strip()])
 
 
 def judge_by(command: str, rules: Sequence[Rule]) -> Judgement:

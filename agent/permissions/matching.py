@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from agent.permissions.rules import Rule, split_words, strongest, word_fits, words_match
-from agent.permissions.shell.model import Part, names
+from agent.permissions.rules import Rule, spans, split_words, strongest, word_fits, words_match
+from agent.permissions.shell import hidden
+from agent.permissions.shell.model import Part, Word, names
 from agent.permissions.shell.readonly import harmless_assignment
 from agent.permissions.shell.unwrap import git_subcommand
 
@@ -30,6 +32,7 @@ def allowing(part: Part, rules: Sequence[Rule]) -> Rule | None:
     folder, _, name = words[0].rpartition("/")
     if folder in _SYSTEM_FOLDERS:
         words[0] = name
+    words = [_settled(w) if word == "\0" else word for word, w in zip(words, part.words)]
     assigned = [f"{name}={value.text}" for name, value in part.env if not harmless_assignment(name) or not value.known]
     fitting = (r for r in rules if r.decision == "allow" and words_match(r.pattern, [*assigned, *words], whole=True))
     found = list(fitting)
@@ -37,19 +40,30 @@ def allowing(part: Part, rules: Sequence[Rule]) -> Rule | None:
     return max(found, key=lambda r: len(r.pattern), default=None)
 
 
-def holding(part: Part, rules: Sequence[Rule]) -> tuple[Rule | None, Rule | None]:
-    """The ask or deny rule that holds for a part, and one that may hold, depending on what is made at run time.
+_NUMBER = re.compile(r"\"?([\w./:=@%+-]*)\$(?:\$|PPID|UID|EUID)(?!\w)([\w./:=@%+-]*)\"?")
 
-    Both are meant in the sense of the person: whatever the folder of the program, the options before a sub-command and
-    the order of flags.
+
+def _settled(word: Word) -> str:
+    """A word made at run time as far as a rule may speak of it: $$ and its like are always a number."""
+    found = _NUMBER.fullmatch(word.text)
+    return f"{found[1]}0{found[2]}" if found else "\0"
+
+
+def holding(part: Part, rules: Sequence[Rule], others: Sequence[Part] = ()) -> tuple[Rule | None, Rule | None]:
+    """The ask or deny rule that holds for a part, and one that may hold, depending on what is made at run time or on
+    whether a program runs what it is given.
+
+    Both are meant in the sense of the person: whatever the folder of the program, the options before a sub-command, the
+    order of flags, and how a path is written.
     """
     strict = [r for r in rules if r.decision != "allow"]
     sure: list[Rule] = []
     maybe: list[Rule] = []
+    forms = list(_forms(part)) if strict else []
     for rule in strict:
-        if any(words_match(rule.pattern, form, whole=False) for form in _forms(part)) or _same_flags(rule, part):
+        if any(_says(rule, form) for form in forms) or _same_flags(rule, part):
             sure.append(rule)
-        elif _may_match(rule, part):
+        elif _may_match(rule, part) or _may_hide(rule, part, others):
             maybe.append(rule)
     return strongest(sure), strongest(maybe)
 
@@ -61,9 +75,15 @@ def _forms(part: Part) -> Iterator[list[str]]:
     args = [w.text for w in part.args]
     yield [part.program, *args]
     yield [part.words[0].text, *args]
+    # A file system may not tell RM from rm.
+    yield [part.program.lower(), *args]
+    yield [part.program, *(_plain_path(a) for a in args)]
     if part.program == "git":
         name, rest = git_subcommand(part.args)
         yield ["git", name, *(w.text for w in rest)]
+    # `cargo +nightly publish`: the toolchain stands where options do.
+    args = args[1:] if args and args[0].startswith("+") else args
+    yield [part.program, *args]
     count = min(next((i for i, a in enumerate(args) if not a.startswith("-")), len(args)), _MAX_OPTIONS)
     for valued in itertools.product((False, True), repeat=count) if count else ():
         rest = list(args)
@@ -71,6 +91,29 @@ def _forms(part: Part) -> Iterator[list[str]]:
             if rest and rest[0].startswith("-"):
                 rest = rest[2:] if takes_value else rest[1:]
         yield [part.program, *rest]
+
+
+def _plain_path(word: str) -> str:
+    return os.path.normpath(word).replace("//", "/", 1) if "/" in word and "://" not in word else word
+
+
+def _says(rule: Rule, words: Sequence[str]) -> bool:
+    """Whether a rule speaks of a command; in an ask or deny a `*` stands for any number of words."""
+    return words_match(rule.pattern, words, whole=False) or spans(rule.pattern, words)
+
+
+def _may_hide(rule: Rule, part: Part, others: Sequence[Part]) -> bool:
+    """Whether a rule speaks of what stands in the words of a program that may run them."""
+    if any(_says(rule, [w.text for w in start]) for start in hidden.starts(part)):
+        return True
+    return any(_named_in(rule, text) for text in hidden.texts(part, others))
+
+
+def _named_in(rule: Rule, text: str) -> bool:
+    wanted = [w for w in split_words(rule.pattern) if w != "*"]
+    flat = re.sub(r"[^\w./@:+~-]+", " ", text)
+    fixed = " +".join(re.escape(w).replace(r"\*", r"\S*") for w in wanted)
+    return bool(wanted) and re.search(rf"(?<![^ /]){fixed}(?![^ ])", flat) is not None
 
 
 def _same_flags(rule: Rule, part: Part) -> bool:
@@ -91,7 +134,7 @@ _LETTERS = {"--recursive": "r", "--force": "f", "--all": "a", "--verbose": "v", 
 
 def _letters(words: Sequence[str]) -> set[str]:
     found: set[str] = set()
-    for word in words:
+    for word in (w.rstrip("*") for w in words):
         if word.startswith("--"):
             found.add(_LETTERS.get(word, word))
         elif word.startswith("-"):

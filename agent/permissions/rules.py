@@ -91,15 +91,40 @@ def words_match(pattern: str, words: Sequence[str], *, whole: bool) -> bool:
         wanted.pop()
     if len(words) < len(wanted) or (whole and not rest and len(words) != len(wanted)):
         return False
+    if whole and any("*" in w and _climbs(word) for w, word in zip(wanted, words, strict=False)):
+        return False
     return all(word_fits(w, word) for w, word in zip(wanted, words, strict=False))
+
+
+def _climbs(word: str) -> bool:
+    """Whether a word leads out of the folder that a pattern names: `/tmp/x/../../etc` is not below /tmp/x."""
+    return ".." in word.split("/") and "/" in word
+
+
+def spans(pattern: str, words: Sequence[str]) -> bool:
+    """Whether a pattern with a `*` before its end fits a command where the `*` may stand for several words."""
+    found = _spanning(pattern)
+    return found is not None and found.fullmatch(" ".join(words)) is not None
+
+
+@lru_cache(maxsize=512)
+def _spanning(pattern: str) -> re.Pattern[str] | None:
+    wanted = split_words(pattern)
+    if wanted and wanted[-1] == "*":
+        wanted.pop()
+    if not any("*" in w for w in wanted):
+        return None
+    return re.compile(" ".join(re.escape(w).replace(r"\*", ".*") for w in wanted) + "(?: .*)?", re.DOTALL)
 
 
 @lru_cache(maxsize=512)
 def _split(pattern: str) -> tuple[str, ...]:
     try:
-        return tuple(shlex.split(pattern))
+        found = shlex.split(pattern)
     except ValueError:
-        return tuple(pattern.split())
+        found = pattern.split()
+    # The words of a command have their ~ expanded as well.
+    return tuple(os.path.expanduser(w) if w.startswith("~/") else w for w in found)
 
 
 def split_words(pattern: str) -> list[str]:

@@ -57,6 +57,8 @@ def analyse(command: str) -> Analysis:
     if odd:
         error = f"it has the character {odd}, which a terminal may hide"
     dangerous = danger.of_text(command) or next((d for p in parts if (d := danger.of_part(p, parts))), "")
+    if not dangerous and (shown := plain.as_shown(command)) != command:
+        dangerous = analyse(shown).danger
     return Analysis(command, tuple(parts), error or problem, unclear, dangerous)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 
+from agent.permissions.shell import hidden
 from agent.permissions.shell.model import Part, Word, names
 from agent.permissions.shell.network import contacts
 from agent.permissions.shell.unwrap import SHELLS, git_subcommand
@@ -14,7 +16,8 @@ _SYSTEM = names(
     """
     shutdown reboot halt poweroff mkswap swapoff wipefs fdisk sfdisk gdisk sgdisk cfdisk parted blkdiscard
     hdparm cryptsetup lvremove vgremove pvremove badblocks debugfs userdel groupdel usermod passwd chpasswd
-    insmod rmmod modprobe kexec iptables ip6tables nft ufw grub-install efibootmgr umount telinit
+    insmod rmmod modprobe kexec iptables ip6tables nft ufw grub-install efibootmgr umount telinit mke2fs diskutil
+    killall5 setenforce
     """
 )
 _INTERPRETERS = SHELLS | {
@@ -49,13 +52,37 @@ def of_part(part: Part, others: Sequence[Part]) -> str:
         return f"it overwrites {redirected}"
     if not part.words:
         return ""
-    return _of_words(part) or _of_stream(part, others)
+    return _of_words(part) or _of_stream(part, others) or _of_hidden(part, others)
+
+
+_DELETES = re.compile(
+    r"(?<![\w-])rm\s+(?:-[\w-]+\s+)*-(?:[a-zA-Z]*[rR][a-zA-Z]*f|[a-zA-Z]*f[a-zA-Z]*[rR])|\brmtree\s*\(|\brm_rf\b|"
+    r"\brmSync\s*\(.*recursive|Remove-Item\b.*-Rec|\brm\b.*-Recurse|\b(?:del|rd|rmdir)\s+/[sqfSQF]\b",
+    re.DOTALL,
+)
+_REVERSE = re.compile(r"\bsocket\b.*(?:dup2|subprocess|pty\.spawn|/bin/(?:ba)?sh)|/dev/(?:tcp|udp)/", re.DOTALL)
+
+
+def _of_hidden(part: Part, others: Sequence[Part]) -> str:
+    """What is dangerous in the words and texts of a program that may run them."""
+    for start in hidden.starts(part):
+        if start[0].text.rsplit("/", 1)[-1] == "rm" and (found := _rm(start[1:])):
+            return found
+    for text in hidden.texts(part, others):
+        if _DELETES.search(text):
+            return f"{part.program} may run a deletion of everything in a folder"
+        if _REVERSE.search(text):
+            return f"{part.program} may open a shell to the network"
+    return ""
+
+
+_HOME = re.compile(r"\"?\$(?:HOME\b|\{HOME\})\"?(?=/)")
 
 
 def _place(word: Word) -> str:
-    if not word.known:
+    text = _HOME.sub("/home", word.text.replace('"', "")) if not word.known else word.text
+    if "$" in text or "`" in text:
         return ""
-    text = word.text
     return text if _DEVICE.match(text) or _SYSTEM_FILE.fullmatch(text) or _STARTUP_FILE.fullmatch(text) else ""
 
 
@@ -67,7 +94,9 @@ def _of_words(part: Part) -> str:
         return f"{program} changes the system itself"
     if part.opaque:
         # It may be any program, so the words that only the worst ones are given have to do.
-        return _rm(args) or _dd(args)
+        return _rm(args) or _dd(args) or _braces(part.words)
+    if program == "rm" and any(not w.known and "{" in w.text and "$" not in w.text for w in args):
+        return _rm(args) or _braces(part.words)
     return next((found for names, check in _CHECKS if program in names and (found := check(args))), "")
 
 
@@ -90,6 +119,16 @@ def _flags(args: Sequence[Word]) -> tuple[set[str], list[Word]]:
 
 def _has(flags: set[str], short: str, long: str) -> bool:
     return any(f in short if len(f) == 1 else len(f) > 2 and long.startswith(f) for f in flags)
+
+
+def _braces(words: Sequence[Word]) -> str:
+    """A deletion that is written in braces: `{rm,-rf,/}`, `rm {-rf,/}`."""
+    pieces = re.sub(r"[{},]+", " ", " ".join(w.text for w in words)).split()
+    folded = [re.sub(r"[{},]+", "", w.text) for w in words]
+    for found in (pieces, folded):
+        if found and found[0].rsplit("/", 1)[-1] == "rm" and (why := _rm([Word(w) for w in found[1:]])):
+            return why
+    return ""
 
 
 def _rm(args: Sequence[Word]) -> str:
@@ -139,8 +178,10 @@ def _mount(args: Sequence[Word]) -> str:
 
 
 def _move(args: Sequence[Word]) -> str:
-    place = next((w.text for w in args[:-1] if w.text != "/" and _SYSTEM_PLACE.fullmatch(w.text)), "")
-    return f"it moves {place} away" if place.startswith("/") and len(place) > 1 else ""
+    place = next((w.text for w in args[:-1] if w.text.startswith("/") and _SYSTEM_PLACE.fullmatch(w.text)), "")
+    if args and args[-1].text == "/dev/null":
+        return "what is moved to /dev/null is lost"
+    return f"it moves {place} away" if place else ""
 
 
 def _write(args: Sequence[Word]) -> str:
@@ -148,8 +189,48 @@ def _write(args: Sequence[Word]) -> str:
     return f"it overwrites {target}" if target else ""
 
 
+_PROGRAM_FOLDER = re.compile(r"/(?:usr/)?(?:local/)?s?bin/?")
+
+
 def _copy(args: Sequence[Word]) -> str:
-    return _write(args[-1:])
+    named = [args[i + 1] for i, w in enumerate(args[:-1]) if w.text in ("-t", "--target-directory")]
+    folder = next((w.text for w in (*args[-1:], *named) if _PROGRAM_FOLDER.fullmatch(w.text)), "")
+    return f"it puts programs into {folder}" if folder else _write([*args[-1:], *named])
+
+
+def _sed(args: Sequence[Word]) -> str:
+    in_place = any(re.match(r"-[a-zA-Z]*i|--in", w.text) for w in args)
+    return _write(args) if in_place else ""
+
+
+def _sysctl(args: Sequence[Word]) -> str:
+    return "it changes the kernel" if any(w.text.startswith(("-w", "--write")) or "=" in w.text for w in args) else ""
+
+
+def _pkill(args: Sequence[Word]) -> str:
+    texts = [w.text for w in args]
+    return "it ends every process of root" if "root" in texts and any(t.startswith("-u") for t in texts) else ""
+
+
+_RUNS_SHELL = re.compile(r"-\w*[ec]|--(?:sh-)?exec|(?:EXEC|SYSTEM):.*", re.DOTALL)
+
+
+def _connects(args: Sequence[Word]) -> str:
+    runs = any(_RUNS_SHELL.fullmatch(w.text) for w in args)
+    return "it opens a shell to the network" if runs else ""
+
+
+def _windows(args: Sequence[Word]) -> str:
+    given = {w.text.lower() for w in args}
+    return (
+        "it deletes everything in a folder"
+        if given & {"/s", "/q", "/f"} or any(t.startswith("-rec") for t in given)
+        else ""
+    )
+
+
+def _format(args: Sequence[Word]) -> str:
+    return "it formats a disk" if args and re.fullmatch(r"[a-zA-Z]:.*", args[0].text) else ""
 
 
 def _crontab(args: Sequence[Word]) -> str:
@@ -167,20 +248,63 @@ _CHECKS = (
     ({"rm"}, _rm), ({"find"}, _find), ({"dd"}, _dd), ({"shred", "srm", "scrub"}, _shred),
     ({"chmod", "chown", "chgrp", "setfacl"}, _rights), ({"kill"}, _kill), ({"mv"}, _move),
     ({"tee", "truncate", "sponge"}, _write), ({"cp", "install", "ln", "rsync"}, _copy), ({"crontab"}, _crontab),
-    ({"systemctl"}, _systemctl), ({"mount"}, _mount),
+    ({"systemctl"}, _systemctl), ({"mount"}, _mount), ({"sed", "gsed"}, _sed), ({"sysctl"}, _sysctl),
+    ({"pkill", "killall"}, _pkill), ({"nc", "ncat", "netcat", "socat"}, _connects),
+    ({"del", "rd", "rmdir", "erase", "Remove-Item", "ri"}, _windows), ({"format", "format.com"}, _format),
 )  # fmt: skip
 
 
 def _of_stream(part: Part, others: Sequence[Part]) -> str:
     """Programs that run what another one brings: curl | sh, sh -c "$(curl ...)", source <(wget ...)."""
-    runs = part.program in _INTERPRETERS or part.program in ("eval", "source", ".", "xargs")
+    runs = part.program in _INTERPRETERS or part.program in ("eval", "source", ".", "xargs", "iex", "Invoke-Expression")
     if not runs:
-        return _secrets_out(part, others)
+        return _secrets_out(part, others) or _runs_fetched(part, others)
     inside = [o for o in others if o.owner == part.number]
-    if part.program in _INTERPRETERS and _reads_input(part):
-        inside += [o for o in others if _feeds(o, part)]
-    fetcher = next((o for o in inside if contacts(o) or o.program in _DECODERS), None)
-    return f"{part.program} runs what {fetcher.program} brings" if fetcher else ""
+    if part.program in _INTERPRETERS | {"iex", "Invoke-Expression"} and _reads_input(part):
+        inside += [o for o in others if hidden.feeds(o, part)]
+    if part.program in SHELLS and any(w.known and w.text.startswith("-") and "c" in w.text for w in part.args):
+        # In `curl x | xargs sh -c` the text comes by way of xargs.
+        inside += [o for o in others if part.via == "xargs" and hidden.feeds(o, part)]
+    fetcher = next((o for o in inside if contacts(o) or o.program in _DECODERS | _FETCHERS), None)
+    if fetcher:
+        return f"{part.program} runs what {fetcher.program} brings"
+    return _to_network(part, others) or _runs_fetched(part, others)
+
+
+_FETCHERS = frozenset({"iwr", "irm", "Invoke-WebRequest", "Invoke-RestMethod"})
+_ONLINE = re.compile(r"/dev/(?:tcp|udp)/")
+
+
+def _to_network(part: Part, others: Sequence[Part]) -> str:
+    """A shell whose input or output is a network connection."""
+    if part.program not in SHELLS:
+        return ""
+    held = any(_ONLINE.match(r.target.text) for r in part.redirects)
+    opened = any(_ONLINE.match(r.target.text) and o.program == "exec" for o in others for r in o.redirects)
+    talks = any(hidden.feeds(part, o) and o.program in ("nc", "ncat", "netcat", "socat", "telnet") for o in others)
+    return "it opens a shell to the network" if held or talks or (opened and _reads_input(part)) else ""
+
+
+def _runs_fetched(part: Part, others: Sequence[Part]) -> str:
+    """A program or script that an earlier part of the line has fetched into a file."""
+    if part.program in _INTERPRETERS or part.program in ("source", "."):
+        named = next((w.text for w in part.args if w.known and not w.text.startswith("-")), "")
+    else:
+        named = part.words[0].text if part.words[0].known and "/" in part.words[0].text else ""
+    if not named:
+        return ""
+    for other in others:
+        if other.number < part.number and contacts(other) and os.path.basename(named) in _fetched(other):
+            return f"{part.program} runs what {other.program} brings"
+    return ""
+
+
+def _fetched(part: Part) -> set[str]:
+    """The names of the files that a part fetches."""
+    targets = [r.target.text for r in part.redirects if ">" in r.op]
+    if part.program in ("curl", "wget", "aria2c", "http", "https", "xh", "scp"):
+        targets += [re.sub(r"^-[oO]", "", w.text).rstrip("/") for w in part.args]
+    return {os.path.basename(t) for t in targets} - {"", "null"}
 
 
 def _reads_input(part: Part) -> bool:
@@ -188,22 +312,22 @@ def _reads_input(part: Part) -> bool:
     return not operands or operands[0].text in ("-", "/dev/stdin") or any(w.text == "-s" for w in part.args)
 
 
-def _feeds(source: Part, sink: Part) -> bool:
-    return any(a.pipe == b.pipe and a.index < b.index for a in source.stages for b in sink.stages)
-
-
 def _secrets_out(part: Part, others: Sequence[Part]) -> str:
     if not contacts(part) or part.program in ("ssh", "scp", "sftp", "git", "rsync"):
         return ""  # these are given keys to log in with
-    sources = [part, *(o for o in others if o.owner == part.number or _feeds(o, part))]
-    named = next((w.text for o in sources for w in o.args if _names_key(w)), "")
+    sources = [part, *(o for o in others if o.owner == part.number or hidden.feeds(o, part))]
+    given = [w for o in sources for w in (*o.args, *(r.target for r in o.redirects if r.op == "<"))]
+    named = next((w.text for w in given if _names_key(w)), "")
+    if not named and any(o.program in ("env", "printenv") and hidden.feeds(o, part) for o in sources):
+        named = "the environment"
     return f"it may send {named} away" if named else ""
 
 
 def _names_key(word: Word) -> bool:
     return bool(
         re.search(
-            r"(?:^|[/@=])(?:\.env(?:\.\w+)?|\.ssh/.*|\.aws/.*|id_(?:rsa|ed25519|ecdsa|dsa)|\.netrc|shadow)$", word.text
+            r"(?:^|[/@=])(?:\.env(?:\.\w+)?|\.ssh(?:/.*)?|\.aws/.*|id_(?:rsa|ed25519|ecdsa|dsa)|\.netrc|shadow)$",
+            word.text,
         )
     )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from unicodedata import normalize
 
 from agent.permissions.shell.model import names
 
@@ -60,6 +61,17 @@ _PLAIN_RUN = re.compile(r"[^\s\\'\"$`|&;<>(){}#~*?\[\]!]+")
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
 )
+
+
+_NOT_SEEN = re.compile(
+    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    r"\U000e0000-\U000e0fff]"
+)
+
+
+def as_shown(command: str) -> str:
+    """A line as a person sees it: without what is not seen, and letters that look like ASCII as ASCII."""
+    return command if command.isascii() and command.isprintable() else normalize("NFKC", _NOT_SEEN.sub("", command))
 
 
 def odd_character(command: str) -> str:

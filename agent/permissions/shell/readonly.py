@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 
 from agent.permissions import places
 from agent.permissions.shell import git_reads, scripts
@@ -195,6 +196,12 @@ def names_secret(word: Word) -> bool:
     # A pattern finds a hidden file only where its dot is written out.
     last = text.rsplit("/", 1)[-1]
     return word.glob and last.startswith(".") and any(fnmatchcase(s, last) for s in _SECRET_SAMPLES)
+
+
+@cache
+def only_transforms() -> frozenset[str]:
+    """The programs that run no other one, whatever their words; those with a language of their own are none of them."""
+    return (_ANY | frozenset(_OPTIONS) | names("printf test [ date ps jq")) - frozenset({"fd", "fdfind"})
 
 
 def harmless_assignment(name: str) -> bool:

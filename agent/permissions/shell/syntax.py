@@ -248,7 +248,7 @@ def _parser() -> Parser:
 
 
 _CRASHES = re.compile(r"\{[\d.]+[^\x00-\xff]|\{[\d.]*[\U00010000-\U0010ffff]")
-"""What makes the grammar's scanner read outside of its memory: a brace range whose number goes on with such a letter."""
+"""What makes the grammar's scanner read outside of its memory: a brace range that goes on with such a letter."""
 
 
 def parts_of(command: str) -> tuple[list[Part], str]:

@@ -6,6 +6,7 @@ Others (sudo, ssh, watch ...) have to be allowed themselves, and what they run a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -83,7 +84,7 @@ _TEXT_OPTIONS = {
     "flock": ("-c", "--command"), "nix-shell": ("--run", "--command"), "watchexec": ("-x",), "npx": ("-c", "--call"),
 }  # fmt: skip
 _GIT_TEXT = {
-    "submodule": ("foreach",), "rebase": ("-x", "--exec"), "difftool": ("-x", "--extcmd"),
+    "rebase": ("-x", "--exec"), "difftool": ("-x", "--extcmd"),
     "filter-branch": ("--tree-filter", "--index-filter", "--msg-filter", "--env-filter", "--commit-filter"),
 }  # fmt: skip
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
@@ -127,10 +128,10 @@ def _wrapped(part: Part, wrapper: Wrapper) -> Found:
     rest = part.args[index:]
     if part.program == "command" and part.args and part.args[0].text in ("-v", "-V"):
         return Found()
-    if part.program == "env" and any(
-        w.text.startswith(("-S", "--split")) or "S" in _cluster(w) for w in part.args[:index]
-    ):
-        return Found(parts=(part.with_words((_LOST,), "env -S"),))
+    if part.program == "env" and (split := _env_split(part.args)):
+        return Found(parts=(part.with_words((_LOST,), "env -S"),), texts=((split, "env -S"),))
+    if part.program == "coproc" and any(w.text == "{" for w in part.args[:2]):
+        rest = part.args[[w.text for w in part.args].index("{") + 1 :]
     if not all(w.known and not w.glob for w in part.args[:index]):
         # An option or its value is made at run time, so the command may begin at any later word.
         starts = range(min(len(part.args), _MAX_STARTS))
@@ -146,6 +147,22 @@ def _wrapped(part: Part, wrapper: Wrapper) -> Found:
     words = (*rest, _LOST) if wrapper.added else tuple(rest)
     inner = replace(part.with_words(words, part.program), env=(*part.env, *env))
     return Found(parts=(inner,), transparent=wrapper.transparent)
+
+
+def _env_split(args: Sequence[Word]) -> Word | None:
+    """The text that `env -S` splits into a command and runs, with the words after it; None without that option."""
+    for index, word in enumerate(args):
+        text = word.text
+        if not text.startswith("-") and "=" not in text:
+            return None
+        joined = text.partition("=")[2] if text.startswith("--s") else ""
+        if not text.startswith("--") and "S" in text:
+            joined = text.partition("S")[2]
+        elif not text.startswith("--s"):
+            continue
+        rest = args[index + 1 :]
+        return Word(" ".join([joined, *(w.text for w in rest)]), known=all(w.known for w in (word, *rest)))
+    return None
 
 
 def own_words(part: Part) -> Sequence[Word]:
@@ -247,6 +264,13 @@ def _git(part: Part) -> Found:
         ):
             texts.append((Word(value), f"git -c {name}"))
     name, rest = git_subcommand(args)
+    if (name, rest[0].text if rest else "") == ("submodule", "foreach"):
+        run = tuple(itertools.dropwhile(lambda w: w.text.startswith("-"), rest[1:]))
+        if len(run) > 1:
+            return Found(parts=(part.with_words(run, "git submodule foreach"),), texts=tuple(texts))
+        texts += [(w, "git submodule foreach") for w in run]
+    if name == "config":
+        texts += [(replace(w, text=w.text[1:]), "git alias") for w in rest if w.text.startswith("!")]
     if name == "bisect" and rest and rest[0].text == "run":
         return Found(parts=(part.with_words(tuple(rest[1:]), "git bisect run"),)) if rest[1:] else Found()
     texts += _option_texts(rest, _GIT_TEXT.get(name, ()), f"git {name}")

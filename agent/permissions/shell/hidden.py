@@ -1,0 +1,64 @@
+"""Commands that may hide in the words of a program that is not known to run any: `anywrap git push`, `python -c '...'`.
+
+Nothing of it is certain. So it never allows anything; it makes a rule hold perhaps, and a danger be named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agent.permissions.shell.model import Part, Word, names
+from agent.permissions.shell.readonly import only_transforms
+from agent.permissions.shell.unwrap import SHELLS, WRAPPERS
+
+_DATA = names(
+    """
+    git mkdir touch rm rmdir cp mv ln chmod chown chgrp kill pkill killall tee install truncate mktemp export declare
+    local readonly typeset unset set pushd popd curl wget scp rsync brew apt apt-get mount umount zip unzip gh
+    """
+)
+"""Further programs that take their words for names and texts."""
+_SUBCOMMANDS = names(
+    """
+    npm pnpm yarn bun cargo go docker podman kubectl pip pip3 uv poetry pipenv terraform helm dotnet rustup conda
+    bundle rails mix composer systemctl gradle mvn pdm hatch nx turbo deno flutter dart swift make just task invoke
+    pytest jest vitest
+    """
+)
+_MARKS = names("exec run x dlx -- -c --command develop shell")
+"""What stands before a command where a program with sub-commands runs one."""
+
+
+def starts(part: Part) -> Iterator[Sequence[Word]]:
+    """The words of a part from each place where a command may begin."""
+    if not _may_run(part) or part.program in WRAPPERS:
+        return
+    marked = part.program not in _SUBCOMMANDS
+    for index, word in enumerate(part.args):
+        if marked and word.known and not word.text.startswith("-"):
+            yield part.args[index:]
+        marked = marked or word.text in _MARKS
+
+
+def texts(part: Part, others: Sequence[Part]) -> Iterator[str]:
+    """The texts a part may run: its arguments of several words, its here-document, what is piped into a shell."""
+    if part.program in SHELLS:
+        for other in (o for o in others if feeds(o, part)):
+            yield " ".join(w.text for w in other.args)
+            if other.script:
+                yield other.script.text
+        return
+    if not _may_run(part):
+        return
+    yield from (w.text for w in part.args if len(w.text.split()) > 1 or "(" in w.text)
+    if part.script:
+        yield part.script.text
+
+
+def _may_run(part: Part) -> bool:
+    return bool(part.program) and not part.transparent and part.program not in _DATA | SHELLS | only_transforms()
+
+
+def feeds(source: Part, sink: Part) -> bool:
+    """Whether what one part prints goes into another one."""
+    return any(a.pipe == b.pipe and a.index < b.index for a in source.stages for b in sink.stages)
