@@ -95,7 +95,7 @@ async def _own_server(env: Mapping[str, str]) -> list[Server]:
         return []
     address = host if "://" in host else f"http://{host}"
     server = await ask_server(f"{address.rstrip('/').replace('0.0.0.0', '127.0.0.1')}/v1")
-    return [server] if server and server.models else []
+    return [replace(server, kind="ollama")] if server and server.models else []
 
 
 def _offer(server: Server) -> Offer:

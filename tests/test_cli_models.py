@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tests.support.command import refold
+from tests.support.loopback import Quiet, listening
 
 
-class Lists(BaseHTTPRequestHandler):
+class Lists(Quiet):
     """Answers what an OpenAI-compatible server says of its models."""
-
-    def log_message(self, *args: object) -> None:
-        pass
 
     def do_GET(self) -> None:
         known = {"object": "list", "data": [{"id": "big-one", "object": "model", "max_model_len": 65_536}]}
@@ -29,13 +25,8 @@ class Lists(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Lists)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with listening(Lists) as port:
+        yield f"http://127.0.0.1:{port}/v1"
 
 
 def test_a_server_is_listed_with_its_models_and_their_windows(url, home, tmp_path):

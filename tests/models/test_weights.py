@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from agent.models.local import fetched
 from agent.models.weights import FILE, SHA256, SIZE, WHEELS, Fetch, Source, Stopped, find_weights
 from runtime.events import Waiting
 from runtime.model import ModelError, ModelErrorKind
+from tests.support.loopback import Quiet, listening
 
 DATA = bytes(range(256)) * 20_000
 """Five megabytes that stand for a model."""
@@ -48,10 +48,7 @@ class Hub:
 def hub() -> Iterator[Hub]:
     state = Hub()
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *args: object) -> None:
-            pass
-
+    class Handler(Quiet):
         def do_GET(self) -> None:
             asked = self.headers.get("Range", "")
             state.ranges.append(asked)
@@ -66,17 +63,9 @@ def hub() -> Iterator[Hub]:
             stop, state.break_at = state.break_at, 0
             self.wfile.write(body[:stop] if stop else body)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.url = f"http://127.0.0.1:{server.server_address[1]}/tiny.gguf"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with listening(Handler) as port:
+        state.url = f"http://127.0.0.1:{port}/tiny.gguf"
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def wheels(folder: Path, data: bytes = DATA) -> Source:

@@ -18,8 +18,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.support.loopback import Quiet, listening
 
 DONE = "data: [DONE]\n\n"
 
@@ -201,25 +202,13 @@ def serving(replies: Mapping[str, Sequence[Reply]], **options: Any) -> Iterator[
     class Handler(_Handler):
         server_state = state
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with listening(Handler, state.closing.set) as port:
+        state.url = f"http://127.0.0.1:{port}/v1"
         yield state
-    finally:
-        state.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Quiet):
     server_state: ProviderServer
-
-    def log_message(self, *args: object) -> None:
-        pass
 
     def do_GET(self) -> None:
         state = self.server_state

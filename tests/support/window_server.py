@@ -6,14 +6,13 @@ It plays a list of answers, one a request for a step; requests for notes (tool_c
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from runtime.context.shape import problems
+from tests.support.loopback import Quiet, listening
 
 
 @dataclass
@@ -99,10 +98,7 @@ def sse(entry: dict[str, Any], model: str) -> Iterator[bytes]:
 def serving(state: WindowServer) -> Iterator[WindowServer]:
     """The server, on a free port of the loopback address, for as long as the block runs."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *args: object) -> None:
-            pass
-
+    class Handler(Quiet):
         def do_GET(self) -> None:
             self.send_error(404)
 
@@ -119,14 +115,6 @@ def serving(state: WindowServer) -> Iterator[WindowServer]:
             else:
                 self.wfile.write(json.dumps(entry).encode())
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with listening(Handler) as port:
+        state.url = f"http://127.0.0.1:{port}/v1"
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -7,13 +7,12 @@ import re
 import shlex
 import stat
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
+from tests.support.loopback import Quiet, listening
 from tests.support.screen import Terminal
 from tests.terminal.conftest import MAIN, Chat, environment, logged
 
@@ -186,7 +185,7 @@ def test_a_picture_is_attached_by_its_path(chat: Chat, work: Path, home: Path) -
     assert [i["media"] for i in message["images"]] == ["image/png"]
 
 
-class Models(BaseHTTPRequestHandler):
+class Models(Quiet):
     """A server that lists two models, as Ollama does."""
 
     def do_GET(self) -> None:
@@ -196,18 +195,12 @@ class Models(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
-
 
 @pytest.fixture
 def server() -> Iterator[str]:
     """host:port of a server of models."""
-    listening = HTTPServer(("127.0.0.1", 0), Models)
-    threading.Thread(target=listening.serve_forever, daemon=True).start()
-    yield f"127.0.0.1:{listening.server_port}"
-    listening.shutdown()
-    listening.server_close()
+    with listening(Models) as port:
+        yield f"127.0.0.1:{port}"
 
 
 def test_the_first_start_offers_what_there_is_and_keeps_the_choice(home: Path, work: Path, server: str) -> None:
