@@ -32,6 +32,9 @@ from agent.terminal.graphemes import ClusterCells
 TAIL = 12
 """Rows of what is being written that are live; more of them would flicker on slow lines."""
 
+FIELD = 6
+"""Rows that the answer to a question may take."""
+
 
 @dataclass
 class Live:
@@ -71,7 +74,7 @@ class Region:
             always_hide_cursor=True,
         )
         self._field = self._input_window(
-            self.field, lambda n, wrap: [("class:accent", live.field_label if not n + wrap else "")], 1
+            self.field, lambda n, wrap: [("class:accent", live.field_label if not n + wrap else "")], FIELD
         )
         self._input = self._input_window(editor.buffer, self._prefix, None)
         self.layout = Layout(
@@ -122,14 +125,16 @@ class Region:
         return [(style, sign)] if line == 0 and wrap == 0 else [("", " " * len(sign))]
 
     def _input_window(self, buffer: Buffer, prefix: Callable[[int, int], Fragments], most: int | None) -> Window:
-        secret = ConditionalProcessor(PasswordProcessor(), Condition(lambda: self._live.field_secret and most == 1))
+        secret = ConditionalProcessor(
+            PasswordProcessor(), Condition(lambda: self._live.field_secret and buffer is self.field)
+        )
         control = BufferControl(buffer, input_processors=[ChipColours(), ClusterCells(), secret])
         return Window(
             control,
             wrap_lines=True,
             get_line_prefix=prefix,
             dont_extend_height=True,
-            height=lambda: Dimension(min=1, max=most or max(1, self._size()[1] // 3)),
+            height=lambda: Dimension(min=1, max=min(most or 99, max(1, self._size()[1] // 3))),
         )
 
 

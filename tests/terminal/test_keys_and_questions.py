@@ -274,3 +274,14 @@ def test_escape_at_a_question_of_the_models_is_no_answer(chat: Chat, home: Path)
     terminal.type("\x1b")
     terminal.wait("^over")
     assert logged(home, "tool_result")[0]["text"] == "The person gave no answer; decide yourself."
+
+
+def test_a_long_answer_is_seen_whole(chat: Chat) -> None:
+    terminal = chat([BASH, {"text": "over"}], columns=40)
+    terminal.type("run it\r")
+    terminal.wait("Run this command")
+    terminal.type("d")
+    terminal.wait("Tell it ›")
+    terminal.type("no, " + "for it takes far too long here, " * 3 + "end")
+    terminal.wait("end$")
+    terminal.wait("^No. Tell it › no, for it takes")
