@@ -56,7 +56,9 @@ class ChatFace(Printing):
         return self._deck.keymap.rows()
 
     async def choose(self, title: str, choices: Sequence[Choice], *, search: bool = False) -> Any | None:
-        options = [Option(c.value, c.label, note=c.note) for c in choices]
+        letters = [{"Yes": "y", "No": "n"}.get(c.label.partition(",")[0], "") for c in choices]
+        keys = letters if all(letters) else [""] * len(choices)
+        options = [Option(c.value, c.label, key, c.note) for c, key in zip(choices, keys, strict=True)]
         return await self._deck.pick(lambda: Picker(title, options, search=search))
 
     async def ask(self, label: str, text: str = "") -> str | None:

@@ -23,6 +23,22 @@ def test_a_line_typed_behind_undo_is_no_yes(chat: Chat, work: Path) -> None:
     assert (work / "made.txt").read_text() == "made\n"
 
 
+def test_yes_and_no_have_their_letters(chat: Chat, work: Path) -> None:
+    terminal = chat([WRITE, {"text": "written"}], "--permission-mode", "edits")
+    terminal.type("write it\r")
+    terminal.wait("^written")
+    terminal.type("/undo\r")
+    terminal.wait("^› y Yes")
+    terminal.type("n")
+    terminal.wait_gone("Do it")
+    assert (work / "made.txt").exists()
+    terminal.type("/undo\r")
+    terminal.wait("^› y Yes")
+    terminal.type("y")
+    terminal.wait(r"1 path restored: made\.txt")
+    assert not (work / "made.txt").exists()
+
+
 def test_a_line_that_comes_in_one_piece_answers_nothing(chat: Chat, home: Path, work: Path) -> None:
     """Over a slow line a whole sentence may arrive at once; its first letter is a `y`."""
     terminal = chat([TOUCH, {"text": "over"}])
