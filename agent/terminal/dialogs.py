@@ -19,9 +19,6 @@ TYPING = 0.8
 """Seconds after a letter that means nothing here in which further letters, and Enter, mean nothing either: somebody
 types a line and has not seen the question. As long Enter means nothing after a question came up over a line."""
 
-HAND = 0.05
-"""Seconds in which no hand presses two keys after each other and means both."""
-
 PAGE = 9
 """Options that are seen at once: as many as there are digits."""
 
@@ -72,7 +69,7 @@ class Picker:
         self._escape = escape
         self._stray = 0.0
         self._since = time.monotonic()
-        self._careful = 0.0
+        self._burst = False
         self.over_draft = False
         self.keys = self._bindings()
 
@@ -150,7 +147,7 @@ class Picker:
     def _enter(self, event: KeyPressEvent) -> None:
         now = time.monotonic()
         astray = now - self._stray < TYPING or (self.over_draft and now - self._since < TYPING)
-        astray = astray or now - self._careful < HAND
+        astray, self._burst = astray or self._burst, False
         if self._search or not astray:
             self._take()
 
@@ -186,7 +183,8 @@ class Picker:
         if chosen is None:
             self._stray = time.monotonic()
         elif chosen.careful:
-            self.index, self._careful = self.options.index(chosen), time.monotonic()
+            self.index = self.options.index(chosen)
+            self._burst = bool(event.app.key_processor.input_queue)  # its Enter came with it, from no hand
         else:
             self.done(chosen.value)
 
