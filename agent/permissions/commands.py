@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Protocol
 
 from agent.permissions import places
-from agent.permissions.files import reads, writes
-from agent.permissions.hazards import config_hazard
+from agent.permissions.files import only_filters, reads, writes
+from agent.permissions.hazards import config_hazard, tool_hazard
 from agent.permissions.matching import allowing, holding, named_anywhere, shell_rules, suggest
 from agent.permissions.rules import Rule, parse_rule
 from agent.permissions.shell import Analysis, Part, analyse
 from agent.permissions.shell.danger import of_part, recursive_delete
 from agent.permissions.shell.network import contacts
 from agent.permissions.shell.readonly import why_not
+from agent.permissions.shell.tool_reads import OUTSIDE
 from agent.permissions.verdicts import Confinement, Decision, Judgement, Mode
 
 
@@ -102,7 +103,7 @@ def _plan(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:
 def _ask(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:
     unread = _unread(gate, analysis, cwd)
     if not unread:
-        return Judgement("allow", "it only reads", sandbox="read-only" if gate.confined else "off", effects=False)
+        return _only_reading(gate, analysis)
     gaps = _gaps(gate, analysis, cwd)
     if gaps:
         # A line that only reads is asked about for what it reads.
@@ -110,9 +111,17 @@ def _ask(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:
     return Judgement("allow", "your rules allow every part of it", _used(gate, analysis), sandbox="off")
 
 
+def _only_reading(gate: Gate, analysis: Analysis) -> Judgement:
+    """A line that only reads, where it can change nothing; outside of the sandbox where it asks a service."""
+    inside = gate.confined and not any(p.program in OUTSIDE for p in analysis.parts)
+    return Judgement("allow", "it only reads", sandbox="read-only" if inside else "off", effects=False)
+
+
 def _auto(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:
     if not gate.confined:
         return _ask(gate, analysis, cwd, outside)
+    if any(p.program in OUTSIDE for p in analysis.parts) and not _unread(gate, analysis, cwd):
+        return _only_reading(gate, analysis)
     gaps = [*_dangers(gate, analysis, cwd), *_leaving(gate, analysis, cwd, outside)]
     if gaps:
         return _missing(gaps, analysis)
@@ -163,19 +172,40 @@ def _unread(gate: Gate, analysis: Analysis, cwd: str) -> list[Gap]:
     if analysis.why_not_safe:
         part = next((p for p in analysis.parts if why_not(p)), None)
         return [Gap(part or Part(analysis.command), analysis.why_not_safe)]
-    return [gap for p in analysis.parts for gap in _reading(gate, p, cwd)]
+    gaps = [gap for p in analysis.parts for gap in _reading(gate, p, cwd)]
+    exposed = [p for p in analysis.parts if _exposed(gate, analysis, p, cwd)]
+    return gaps or [
+        Gap(p, "it reads files, beside what has to run outside of the sandbox", suggest(p)) for p in exposed
+    ]
+
+
+def _exposed(gate: Gate, analysis: Analysis, part: Part, cwd: str) -> bool:
+    """Whether a part would read where keys are not hidden, because another one keeps the line out of the sandbox."""
+    leaves = gate.confined and any(p.program in OUTSIDE for p in analysis.parts)
+    return leaves and part.program not in OUTSIDE and not part.transparent and not only_filters(part, cwd)
 
 
 def _reading(gate: Gate, part: Part, cwd: str) -> list[Gap]:
     """What a part that only reads would read without permission."""
-    if part.program == "git" and (hazard := next((h for f in _folders(part, cwd) if (h := config_hazard(f))), "")):
+    if part.program in ("git", "gh") and (
+        hazard := next((h for f in _folders(part, cwd) if (h := config_hazard(f))), "")
+    ):
         return [Gap(part, f"git would run what this repository configures as {hazard}", suggest(part))]
+    hazard = next((h for f in _folders(part, cwd) if (h := tool_hazard(part.program, f))), "")
+    if hazard:
+        return [Gap(part, f"{part.program} would do more than read here: {hazard}", suggest(part))]
+    if part.program == "cargo" and not gate.confined and not _known_versions(part):
+        return [Gap(part, "cargo may write Cargo.lock; with --locked it does not", suggest(part))]
     gaps: list[Gap] = []
     for path in reads(part, cwd):
         judgement = gate.judge_path_read(path) if path else Judgement("ask", "it reads in a folder that is not known")
         if judgement.decision != "allow":
             gaps.append(Gap(part, judgement.reason, judgement.rule, judgement.decision))
     return gaps
+
+
+def _known_versions(part: Part) -> bool:
+    return any(w.text in ("--locked", "--frozen", "--no-deps", "--version", "-V", "-v") for w in part.args)
 
 
 def _folders(part: Part, cwd: str) -> list[str]:
@@ -208,7 +238,8 @@ def _unallowed(gate: Gate, analysis: Analysis, part: Part, rules: Sequence[Rule]
 
 def _only_reads(gate: Gate, analysis: Analysis, part: Part, cwd: str) -> bool:
     # In a line with groups, loops or substitutions no part is taken for harmless by itself.
-    return not analysis.unclear and not why_not(part) and not _reading(gate, part, cwd)
+    harmless = not analysis.unclear and not why_not(part) and not _reading(gate, part, cwd)
+    return harmless and not _exposed(gate, analysis, part, cwd)
 
 
 def _why(part: Part, harmful: str) -> str:

@@ -50,6 +50,16 @@ def writes(part: Part, cwd: str) -> Iterator[str]:
     return itertools.chain.from_iterable(_paths(w, part, cwd) for w in words)
 
 
+_FILTERS = names("head tail grep egrep fgrep sort uniq wc cut tr jq yq awk sed cat column echo printf true nl tac")
+
+
+def only_filters(part: Part, cwd: str) -> bool:
+    """Whether a part that only reads opens no file: it prints, or passes on what another one prints."""
+    walks = any(w.text.startswith("--") or set("rR") & set(w.text) for w in part.args if w.text.startswith("-"))
+    grep = part.program.endswith("grep") and walks
+    return part.program in _FILTERS and not grep and next(reads(part, cwd), None) is None
+
+
 def _operands(part: Part) -> list[Word]:
     found: list[Word] = []
     text_given = any(w.text.startswith(("-e", "--regexp", "--expression", "-f", "--file")) for w in part.args)

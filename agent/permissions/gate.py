@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 from agent.mcp.tool import McpTool
 from agent.permissions import commands, places, servers
+from agent.permissions.hosts import host_matches, host_of
 from agent.permissions.rules import (
     Rule,
-    host_matches,
     mcp_name,
     name_matches,
     parse_rule,
@@ -121,7 +121,8 @@ class Permissions:
         fitting: list[Rule] = []
         for rule in self.rules:
             if rule.tool in (tool, "*"):
-                hits = [path_matches(rule.pattern, p, self.root) for p in spellings]
+                strict = rule.decision != "allow"
+                hits = [path_matches(rule.pattern, p, self.root, anywhere=strict) for p in spellings]
                 # A symlink must not lead an allow out of the folder it speaks of, nor around a deny.
                 if all(hits) if rule.decision == "allow" else any(hits):
                     fitting.append(rule)
@@ -209,13 +210,18 @@ class Permissions:
         return worst([self.judge_path_read(str(ctx.resolve(p))) for p in named or ["."]])
 
     def _judge_fetch(self, url: str) -> Judgement:
-        host = url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1].split(":")[0].lower()
-        rule = strongest(r for r in self.rules if r.tool in ("fetch", "*") and host_matches(r.pattern, host))
+        host = host_of(url)
+        name = host.rpartition(":")[0]
+        rules = [r for r in self.rules if r.tool in ("fetch", "*")]
+        rule = strongest(r for r in rules if host_matches(r.pattern, host))
+        if not host and rules and (rule is None or rule.decision == "allow"):
+            return Judgement("ask", "the host of this address cannot be told for certain", "", url, effects=False)
         if rule is not None:
-            return Judgement(rule.decision, f"your rule {rule} says so", str(rule), host, effects=False)
+            return Judgement(rule.decision, f"your rule {rule} says so", str(rule), name, effects=False)
         if self.mode == "yolo":
             return Judgement("allow", "the mode yolo asks for nothing", effects=False)
-        return Judgement("ask", f"nobody has allowed {host or 'this host'}", f"fetch({host})", host, effects=False)
+        wanted = f"fetch({name})" if name else ""
+        return Judgement("ask", f"nobody has allowed {name or 'this host'}", wanted, name, effects=False)
 
     def _judge_task(self) -> Judgement:
         rule = strongest(r for r in self.rules if r.tool == TASK)

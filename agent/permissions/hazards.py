@@ -1,4 +1,4 @@
-"""What a repository's own configuration would make git run."""
+"""What a folder's own files would make a program run that is to read only: git's configuration, a toolchain."""
 
 from __future__ import annotations
 
@@ -16,6 +16,45 @@ _FSMONITOR_OFF = re.compile(r"^\s*fsmonitor\s*=\s*(?:true|false|0|1)\s*$", re.IG
 
 _HOOK = "hooks/post-index-change"
 """The one hook that commands run which only read: they may refresh the index."""
+
+
+_FILES: dict[str, dict[str, str]] = {
+    # A toolchain or compiler of the folder's own would be run, or fetched.
+    "cargo": {"rust-toolchain": "", "rust-toolchain.toml": "", ".cargo/config": "", ".cargo/config.toml": ""},
+    "go": {"go.mod": r"^toolchain\s", "go.work": r"^toolchain\s"},
+    # Its registry would be sent what stands in the environment.
+    "npm": {".npmrc": r"\$\{|shell|node-options"},
+    # A file of somebody else's would be fetched.
+    "docker": dict.fromkeys(
+        ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"), r"^\s*include\s*:"
+    ),
+}
+_FILES["rustc"] = _FILES["rustup"] = _FILES["cargo"]
+_FILES["podman"] = _FILES["docker"]
+
+
+def tool_hazard(program: str, folder: str) -> str:
+    """The first file of a folder, or of one above it, that would make a tool do more than read; "" where none is."""
+    wanted = _FILES.get(program, {})
+    while wanted:
+        for name, pattern in wanted.items():
+            if _has(os.path.join(folder, name), pattern):
+                return name
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            break
+        folder = parent
+    return ""
+
+
+def _has(path: str, pattern: str) -> bool:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return re.search(pattern, file.read(1_000_000), re.MULTILINE) is not None
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def config_hazard(folder: str) -> str:

@@ -14,7 +14,7 @@ _SECRET_NAMES = (
     "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "credentials", "credentials.json", "secrets.*", "secret.*",
     "service-account*.json", "token.json", "auth.json", ".vault-token", ".terraformrc",
     "terraform.tfstate*", "*.tfvars", "shadow", "gshadow", "sudoers", "master.key",
-    "application_default_credentials.json",
+    "application_default_credentials.json", ".*_history", ".lesshst",
 )  # fmt: skip
 _NO_SECRET = (
     "*.example",

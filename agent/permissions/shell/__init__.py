@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent.permissions.shell import danger, plain, readonly, syntax
+from agent.permissions.shell import danger, loops, plain, readonly, syntax
 from agent.permissions.shell.model import Part, Word
 from agent.permissions.shell.unwrap import unwrap
 
@@ -49,6 +49,15 @@ class Analysis:
 
 def analyse(command: str) -> Analysis:
     """The parts of a command line and what is known of them. Never raises; runs nothing."""
+    analysis = _analyse(command)
+    if analysis.unclear and not analysis.error and (plainer := loops.written_out(analysis.command)):
+        unrolled = _analyse(plainer)
+        if not unrolled.why_not_safe:
+            return replace(unrolled, command=analysis.command)
+    return analysis
+
+
+def _analyse(command: str) -> Analysis:
     odd = plain.odd_character(command)
     command = _joined(command)
     found, error = syntax.parts_of(command)

@@ -9,10 +9,14 @@ from agent.permissions.shell.model import Word
 from agent.permissions.shell.options import Options, options, read_options
 from agent.permissions.shell.unwrap import git_subcommand
 
+_CONFIG = options(
+    "lz", "", "get get-all get-regexp list show-origin show-scope name-only global local system worktree null includes "
+    "bool int path type default", "type default",
+)  # fmt: skip
 _GLOBAL = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--icase-pathspecs"})
 
 _LOG = options(
-    "pqswzbuRiEFPgcm1", "nSGLU",
+    "pqswzbuRiEFPgcmrt1", "nSGLUO",
     "oneline graph all branches tags remotes decorate no-decorate stat shortstat numstat name-only name-status summary "
     "patch no-patch abbrev-commit no-abbrev-commit merges no-merges first-parent reverse follow cached staged color "
     "no-color word-diff ignore-all-space ignore-space-change ignore-blank-lines full-index binary check dirstat "
@@ -20,7 +24,7 @@ _LOG = options(
     "find-renames find-copies raw minimal patience histogram no-prefix relative-date full-history source no-walk "
     "left-only right-only merge-base exit-code quiet abbrev relative pickaxe-all pickaxe-regex compact-summary "
     "function-context no-ext-diff no-textconv boundary simplify-by-decoration not walk-reflogs reflog parents children "
-    "count objects ours theirs base root unified",
+    "count objects ours theirs base root unified no-index no-commit-id",
     "max-count skip since until after before author committer grep date pretty format diff-filter inter-hunk-context "
     "diff-algorithm word-diff-regex stat-width min-parents max-parents submodule glob exclude",
     attached="MCB", digits=True,
@@ -51,6 +55,9 @@ _KNOWN: dict[str, Options] = {
     "describe": options("", "", "tags always dirty long all first-parent", "abbrev match exclude candidates"),
     "merge-base": options("a", "", "all is-ancestor fork-point octopus"),
     "name-rev": options("", "", "tags name-only all"),
+    "range-diff": options("s", "", "no-color color no-patch stat no-dual-color", "creation-factor"),
+    "cherry": options("v", "", "verbose abbrev"),
+    "apply": options("", "p", "stat numstat summary check"),
     "cat-file": options("ptse"), "ls-tree": options("rdtlz", "", "name-only full-tree long full-name"),
     "ls-files": options(
         "cdmosuizktv", "x", "cached deleted modified others stage unmerged ignored exclude-standard full-name "
@@ -76,7 +83,8 @@ def why_not(args: Sequence[Word]) -> str:
     before = args[: len(args) - len(rest) - 1] if name else args
     odd = next((w.text for w in before if w.text not in _GLOBAL), "")
     if odd:
-        return "" if odd == "--version" and not name else f"git {odd} can change what runs"
+        alone = odd in ("--version", "--help", "-h", "-v") and not name and len(args) == 1
+        return "" if alone else f"git {odd} can change what runs"
     if any(w.glob and w.text[:1] in "*?[" for w in rest):
         return "a file name may become an option"
     if name in _PAIRS:
@@ -87,7 +95,14 @@ def why_not(args: Sequence[Word]) -> str:
     reading = read_options(rest, known)
     if reading.refused:
         return f"git {name} {reading.refused} is not known to be harmless"
-    if name in _LISTS and reading.operands and not _lists(reading.chosen):
+    if name == "apply" and not reading.chosen:
+        return "git apply changes files"
+    if (
+        name in _LISTS
+        and reading.operands
+        and not _lists(reading.chosen)
+        and not (name == "tag" and "-l" in reading.chosen)
+    ):
         return f"git {name} {reading.operands[0].text} makes a {name}"
     if any(re.search(r"%G|%\(signature|%\(trailers:.*cmd", w.text) for w in rest):
         return "its format checks signatures, which runs a program"
@@ -120,10 +135,40 @@ def _reflog(rest: Sequence[Word]) -> str:
     return f"git reflog {reading.refused} is not known to be harmless" if reading.refused else ""
 
 
+def _config(rest: Sequence[Word]) -> str:
+    words = [w.text for w in rest]
+    if words[:1] in (["get"], ["list"]):
+        return (
+            "" if words[1:] == [] or re.fullmatch(r"get [\w.-]+", " ".join(words)) else "git config may change settings"
+        )
+    reading = read_options(rest, _CONFIG)
+    if reading.refused:
+        return f"git config {reading.refused} is not known to be harmless"
+    most = 0 if {"--list", "-l"} & set(reading.chosen) else 1
+    if len(reading.operands) > most or not (reading.operands or most == 0):
+        return "git config may change settings"
+    return ""
+
+
+def _submodule(rest: Sequence[Word]) -> str:
+    words = [w.text for w in rest]
+    return "" if words in ([], ["status"], ["status", "--recursive"]) else "git submodule may change submodules"
+
+
+def _notes(rest: Sequence[Word]) -> str:
+    words = [w.text for w in rest]
+    return "" if words in ([], ["list"]) or (words[0] == "show" and len(words) < 3) else "git notes changes notes"
+
+
+def _bisect(rest: Sequence[Word]) -> str:
+    return "" if [w.text for w in rest] == ["log"] else "git bisect moves through the history"
+
+
 def _worktree(rest: Sequence[Word]) -> str:
     return "" if [w.text for w in rest] in (["list"], ["list", "--porcelain"]) else "git worktree changes folders"
 
 
 _PAIRS: dict[str, Callable[[Sequence[Word]], str]] = {
-    "remote": _remote, "stash": _stash, "reflog": _reflog, "worktree": _worktree,
+    "remote": _remote, "stash": _stash, "reflog": _reflog, "worktree": _worktree, "config": _config,
+    "submodule": _submodule, "notes": _notes, "bisect": _bisect,
 }  # fmt: skip

@@ -57,6 +57,8 @@ _KEYWORDS = names(
     """
 )
 _EXPANDS = re.compile(r"\$[A-Za-z0-9_{(\['\"?!#@*$-]")
+_LITERAL_BRACES = re.compile(r"\{[\w:/-]*\}")
+"""Braces without a comma or two dots, which bash leaves as they are."""
 _PLAIN_RUN = re.compile(r"[^\s\\'\"$`|&;<>(){}#~*?\[\]!]+")
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
@@ -97,6 +99,7 @@ class _Reader:
     waiting: str = ""
     commands: list[PlainCommand] = field(default_factory=lambda: [PlainCommand()])
     ended_line: bool = False
+    left_running: bool = False
 
     def run(self) -> list[PlainCommand]:
         while self.at < len(self.text):
@@ -106,10 +109,14 @@ class _Reader:
             raise NotPlain("a redirection has no target")
         if self.commands[-1] == PlainCommand():
             self.commands.pop()
+            if self.left_running:
+                raise NotPlain("it leaves a process running")
         return self.commands
 
     def _step(self, c: str) -> None:
-        if c in " \t":
+        if c == "\t":
+            raise NotPlain("it has a tab, which may move the rest out of sight")
+        if c == " ":
             self._end_word()
             self.at += 1
         elif c == "#" and self.word is None:
@@ -155,11 +162,19 @@ class _Reader:
         if c == "$" and not _EXPANDS.match(self.text, self.at):
             self._add(c)
             self.at += 1
-        elif self.text.startswith("{}", self.at):
-            self._add("{}")
-            self.at += 2
+        elif (
+            c == "{"
+            and (found := _LITERAL_BRACES.match(self.text, self.at))
+            and (found[0] == "{}" or self._after_sign())
+        ):
+            self._add(found[0])
+            self.at = found.end()
         else:
             raise NotPlain(f"it has an unquoted {c}")
+
+    def _after_sign(self) -> bool:
+        """Whether braces stand as in stash@{0} and HEAD^{tree}."""
+        return self.word is not None and self.text[self.at - 1] in "@^"
 
     def _single(self) -> None:
         end = self.text.find("'", self.at + 1)
@@ -214,6 +229,7 @@ class _Reader:
             raise NotPlain(f"it has a {operator} in an odd place")
         if operator != "\n":
             self.commands.append(PlainCommand())
+            self.left_running = operator == "&"
 
     def _end_word(self) -> None:
         if self.word is None:

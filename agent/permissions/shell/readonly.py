@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from agent.permissions import places
-from agent.permissions.shell import git_reads, scripts
+from agent.permissions.shell import git_reads, scripts, tool_reads
 from agent.permissions.shell.model import Part, Word, names
 from agent.permissions.shell.options import Options, options, read_options
 from agent.permissions.shell.unwrap import own_words
@@ -45,7 +45,7 @@ _OPTIONS: dict[str, Options] = {
         "multiline-dotall only-matching pcre2 json heading no-heading stats vimgrep with-filename no-filename text "
         "trim null follow no-messages pretty quiet column no-config type-list no-ignore-vcs unrestricted passthru",
         "regexp glob iglob type type-not max-count max-depth context after-context before-context sort sortr color "
-        "colors max-columns max-filesize threads replace encoding path-separator",
+        "type-add type-clear colors max-columns max-filesize threads replace encoding path-separator",
     ),
     "fd": options("HIdgiFasp0u", "etdEcSo", "hidden no-ignore glob ignore-case full-path",
         "extension type exclude max-depth"),
@@ -65,12 +65,21 @@ _OPTIONS: dict[str, Options] = {
     "jq": options("rnceSsjaCM", "", "raw-output null-input compact-output exit-status sort-keys slurp tab join-output"),
     "hostname": options("fisd"),
     "ps": options("efAFl", "p"),
+    "lsof": options("inPtlUa", "pcu"), "ss": options("tulnapesxowiHr46", "", "listening numeric processes tcp udp all"),
+    "netstat": options("tulnapersiW46", "", "listening numeric programs tcp udp all route"),
+    "journalctl": options(
+        "rxkqae", "unpog", "no-pager reverse dmesg utc quiet catalog user system all",
+        "unit lines since until priority output grep identifier user-unit boot",
+    ),
+    "yq": options("rPce", "", "raw-output prettyPrint compact-output exit-status"),
+    "man": options("kf", "", "apropos whatis"), "crontab": options("l"),
 }  # fmt: skip
 _OPTIONS["fdfind"] = _OPTIONS["fd"]
 
 _VERSIONS = names(
     """
-    node python python3 ruby perl php java gcc g++ clang cc make cmake bash docker pip pip3 npm git
+    node python python3 ruby perl php java gcc g++ clang cc make cmake bash docker pip pip3 npm git cargo rustc
+    rustup uv bun deno
     """
 )
 _PLAIN_PS = frozenset({"aux", "auxw", "auxww", "ax", "axu", "axf", "auxf"})
@@ -88,7 +97,7 @@ _FIND_TESTS = names(
 _RISKY_NAME = re.compile(
     r"PATH|OPT|PRELOAD|^LD_|^DYLD_|^GIT|PAGER|EDITOR|VISUAL|SHELL|ENV|RC$|CONF|HOME|^XDG|^IFS$|^PS\d$|PROMPT|^LESS|PYTHON|"
     r"NODE|NPM|PERL|RUBY|JAVA|JDK|MALLOC|GLIBC|GREP|^RG_|PROXY|SSH|GPG|BASH|COMMAND|CMD|HOOK|LIB|TERM|^TMP|TMPDIR|"
-    r"^CC$|^CXX|CFLAGS|LDFLAGS|COMPILER|WRAPPER|EXEC|PLUGIN|MODULE|LOCPATH|CARGO|RUST|^GO|GEM_|BUNDLE|MAVEN|GRADLE|DISPLAY",
+    r"^XZ|^GZIP|^BZIP|DEFAULTS|^CC$|^CXX|CFLAGS|LDFLAGS|COMPILER|WRAPPER|EXEC|PLUGIN|MODULE|LOCPATH|CARGO|RUST|^GO|GEM_|BUNDLE|MAVEN|GRADLE|DISPLAY",
     re.IGNORECASE,
 )
 _HARMLESS_NAME = re.compile(r"CI|NO_COLOR|FORCE_COLOR|LANG|LC_\w+|TZ|COLUMNS|LINES|DEBUG|VERBOSE|PYTHONUNBUFFERED|"
@@ -102,7 +111,9 @@ def why_not(part: Part) -> str:
     if reason:
         return reason
     for name, value in part.env:
-        if _RISKY_NAME.search(name) or not value.known:
+        if part.program in tool_reads.TOOLS and not harmless_assignment(name):
+            return f"{name}= may be a setting of {part.program}"
+        if not name.isidentifier() or not name.isascii() or _RISKY_NAME.search(name) or not value.known:
             return f"{name}= can change what runs"
     for redirect in part.redirects:
         reason = why_not_redirect(redirect.op, redirect.target)
@@ -151,6 +162,8 @@ def _check_program(name: str, args: Sequence[Word]) -> str:
         return check(args)
     if name in _OPTIONS:
         return _known_options(name, args)
+    if name in tool_reads.TOOLS:
+        return tool_reads.why_not(name, args)
     return f"{name} is not known to read only"
 
 
@@ -281,6 +294,25 @@ def _jq(args: Sequence[Word]) -> str:
     return _known_options("jq", args)
 
 
+def _yq(args: Sequence[Word]) -> str:
+    if any(re.search(r"env|ENV|import|include|input|load|eval\(|\$__|split_doc", w.text) for w in args):
+        return "yq may read the environment or other files"
+    return _known_options("yq", args)
+
+
+def _crontab(args: Sequence[Word]) -> str:
+    return "" if [w.text for w in args] == ["-l"] else "it changes what runs by the clock"
+
+
+def _man(args: Sequence[Word]) -> str:
+    odd = next((w.text for w in args if not re.fullmatch(r"-?[\w][\w.+:-]*", w.text)), "")
+    return f"man {odd} may be a file" if odd else _known_options("man", args)
+
+
+def _lsof(args: Sequence[Word]) -> str:
+    return "lsof + repeats or walks" if any(w.text.startswith("+") for w in args) else _known_options("lsof", args)
+
+
 def _date(args: Sequence[Word]) -> str:
     reading = read_options(args, _OPTIONS["date"])
     if reading.refused or any(not w.text.startswith("+") for w in reading.operands):
@@ -312,5 +344,5 @@ def _unzip(args: Sequence[Word]) -> str:
 _CHECKS: dict[str, Check] = {
     "find": _find, "sed": _sed, "gsed": _sed, "awk": _awk, "gawk": _awk, "mawk": _awk, "printf": _printf, "test": _test,
     "[": _test, "jq": _jq, "date": _date, "ps": _ps, "tar": _tar, "command": _command, "unzip": _unzip,
-    "git": git_reads.why_not,
+    "git": git_reads.why_not, "yq": _yq, "crontab": _crontab, "man": _man, "lsof": _lsof,
 }  # fmt: skip

@@ -113,8 +113,12 @@ def _compares(program: str) -> bool:
     """Whether every > compares: outside of blocks, where nothing prints, or in round brackets."""
     if "{" not in program:
         return True
-    if any(c in program for c in '"/#\\'):
-        return False  # a text, a pattern or a comment could hold brackets
+    if any(c in program for c in "/#\\"):
+        return False  # a pattern or a comment could hold brackets
+    texts = program.count('"')
+    program = re.sub(r'"[^"]*"', "", program)
+    if texts and ('"' in program or "(" in program.partition("{")[2]):
+        return False
     blocks = rounds = 0
     for c in program:
         blocks += (c == "{") - (c == "}")
