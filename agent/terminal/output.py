@@ -62,6 +62,11 @@ class InlineOutput(Vt100_Output):
             self._column = max(0, self._column - amount)
             self._goto()
 
+    def erase_down(self) -> None:
+        """Erases to the end of the screen, the first line by itself: where the cursor is in the very first cell, tmux
+        takes one order for all of it for a clear screen and moves what was there up into the scrollback."""
+        self.write_raw("\x1b7\x1b[K\x1b[B\x1b[J\x1b8")
+
     def _goto(self) -> None:
         self._unsure = False
         self.write_raw(f"\x1b[{self._column + 1}G")

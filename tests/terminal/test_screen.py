@@ -38,6 +38,19 @@ def test_a_resize_while_it_writes_loses_and_doubles_nothing(chat: Chat) -> None:
     assert len(re.findall("^›", terminal.text(), re.M)) == 1
 
 
+def test_the_first_line_is_erased_by_itself(chat: Chat) -> None:
+    """tmux moves the screen into the scrollback where one order, given in the first cell, erases all of it: what was
+    live would stand there for good. On a low screen the live lines begin in the first cell."""
+    terminal = chat([NUMBERED], columns=60, rows=8)
+    terminal.type("go\r")
+    terminal.wait("row 20 of the answer")
+    terminal.resize(40, 6)
+    terminal.wait("row 60 of the answer")
+    terminal.settle()
+    assert b"\x1b[J" in terminal.raw
+    assert not re.search(rb"(?<!\x1b\[K\x1b\[B)\x1b\[J", terminal.raw)
+
+
 def test_a_resize_while_idle_draws_the_prompt_once(chat: Chat) -> None:
     terminal = chat(columns=100, rows=30)
     terminal.type("a draft that stays")
