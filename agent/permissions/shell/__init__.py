@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent.permissions.shell import danger, loops, plain, readonly, syntax
+from agent.permissions.shell import danger, loops, piped, plain, readonly, syntax
 from agent.permissions.shell.model import Part, Word
 from agent.permissions.shell.unwrap import unwrap
 
@@ -39,7 +39,11 @@ class Analysis:
             return self.error or self.unclear
         if not self.parts:
             return "it is empty"
-        return next((why for p in self.parts if (why := readonly.why_not(p))), "")
+        return next((why for p in self.parts if (why := self.why_not(p))), "")
+
+    def why_not(self, part: Part) -> str:
+        """Why one part of the line may do more than read; "" where it only reads."""
+        return "" if piped.reads_names(part, self.parts) else readonly.why_not(part)
 
     @property
     def loses(self) -> str:

@@ -24,7 +24,7 @@ _LOG = options(
     "find-renames find-copies raw minimal patience histogram no-prefix relative-date full-history source no-walk "
     "left-only right-only merge-base exit-code quiet abbrev relative pickaxe-all pickaxe-regex compact-summary "
     "function-context no-ext-diff no-textconv boundary simplify-by-decoration not walk-reflogs reflog parents children "
-    "count objects ours theirs base root unified no-index no-commit-id",
+    "count objects ours theirs base root unified no-index no-commit-id color-words",
     "max-count skip since until after before author committer grep date pretty format diff-filter inter-hunk-context "
     "diff-algorithm word-diff-regex stat-width min-parents max-parents submodule glob exclude",
     attached="MCB", digits=True,

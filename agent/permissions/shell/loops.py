@@ -79,4 +79,5 @@ def _with_value(body: str, name: str, value: str) -> str:
             quote = "" if c == quote else c if not quote and c in "'\"" else quote
             out.append("; " if c == "\n" and not quote else c)
             at += 1
-    return re.sub(r"(?:;\s*)+$", "", "".join(out)).strip()
+    # A body that ends inside of quotes was cut at a `done` of a text.
+    return "" if quote else re.sub(r"(?:;\s*)+$", "", "".join(out)).strip()

@@ -26,7 +26,7 @@ _ANY = names(
     dirname realpath readlink pwd cd echo true false : grep egrep fgrep stat df du free uname arch nproc uptime
     md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum shasum seq expr factor od hexdump
     strings which type whereis id groups whoami logname tty who pgrep tsort numfmt getconf lscpu sleep dirs zcat
-    bzcat xzcat cal
+    bzcat xzcat cal lsblk pstree w last look yes vmstat times
     """
 )
 """Programs that write nothing and run nothing, whatever their options."""
@@ -43,7 +43,8 @@ _OPTIONS: dict[str, Options] = {
         "files files-with-matches files-without-match count count-matches line-number no-line-number hidden no-ignore "
         "ignore-case smart-case case-sensitive fixed-strings word-regexp line-regexp invert-match multiline "
         "multiline-dotall only-matching pcre2 json heading no-heading stats vimgrep with-filename no-filename text "
-        "trim null follow no-messages pretty quiet column no-config type-list no-ignore-vcs unrestricted passthru",
+        "trim null follow no-messages pretty quiet version column no-config type-list no-ignore-vcs unrestricted "
+        "passthru",
         "regexp glob iglob type type-not max-count max-depth context after-context before-context sort sortr color "
         "type-add type-clear colors max-columns max-filesize threads replace encoding path-separator",
     ),
@@ -62,7 +63,9 @@ _OPTIONS: dict[str, Options] = {
     "uniq": options("cdDuiz", "fsw", "count repeated unique ignore-case", "skip-fields skip-chars check-chars"),
     "xxd": options("abeipuE", "cglos"),
     "iconv": options("lc", "ft", "list", "from-code to-code"),
-    "jq": options("rnceSsjaCM", "", "raw-output null-input compact-output exit-status sort-keys slurp tab join-output"),
+    "jq": options("rnceSsjaCM", "", "raw-output null-input compact-output exit-status sort-keys slurp tab join-output",
+        "arg argjson"),
+    "shuf": options("erz", "ni", "echo repeat zero-terminated", "head-count input-range"),
     "hostname": options("fisd"),
     "ps": options("efAFl", "p"),
     "lsof": options("inPtlUa", "pcu"), "ss": options("tulnapesxowiHr46", "", "listening numeric processes tcp udp all"),
@@ -211,6 +214,11 @@ def names_secret(word: Word) -> bool:
     return word.glob and last.startswith(".") and any(fnmatchcase(s, last) for s in _SECRET_SAMPLES)
 
 
+def any_options() -> frozenset[str]:
+    """The programs that write nothing and run nothing, whatever their options."""
+    return _ANY
+
+
 @cache
 def only_transforms() -> frozenset[str]:
     """The programs that run no other one, whatever their words; those with a language of their own are none of them."""
@@ -271,6 +279,9 @@ def _awk(args: Sequence[Word]) -> str:
     index = 0
     while index < len(args) and args[index].text.startswith("-"):
         text = args[index].text
+        if text == "--":
+            index += 1
+            break
         if not re.match(r"-[Fv]", text):
             return f"awk {text} is not known to be harmless"
         index += 1 if len(text) > 2 else 2
@@ -313,6 +324,19 @@ def _lsof(args: Sequence[Word]) -> str:
     return "lsof + repeats or walks" if any(w.text.startswith("+") for w in args) else _known_options("lsof", args)
 
 
+_IP = re.compile(
+    r"(?:-(?:4|6|c|s|j|d|o|br|brief|color|json|details) )*(?:a|addr|address|r|route|link|neigh)(?: (?:show|list|ls))?"
+)
+
+
+def _ip(args: Sequence[Word]) -> str:
+    return "" if _IP.fullmatch(" ".join(w.text for w in args)) else "ip is only known to be harmless where it shows all"
+
+
+def _ifconfig(args: Sequence[Word]) -> str:
+    return "" if len(args) < 2 else "ifconfig may change an interface"
+
+
 def _date(args: Sequence[Word]) -> str:
     reading = read_options(args, _OPTIONS["date"])
     if reading.refused or any(not w.text.startswith("+") for w in reading.operands):
@@ -344,5 +368,6 @@ def _unzip(args: Sequence[Word]) -> str:
 _CHECKS: dict[str, Check] = {
     "find": _find, "sed": _sed, "gsed": _sed, "awk": _awk, "gawk": _awk, "mawk": _awk, "printf": _printf, "test": _test,
     "[": _test, "jq": _jq, "date": _date, "ps": _ps, "tar": _tar, "command": _command, "unzip": _unzip,
-    "git": git_reads.why_not, "yq": _yq, "crontab": _crontab, "man": _man, "lsof": _lsof,
+    "git": git_reads.why_not, "ip": _ip, "ifconfig": _ifconfig, "yq": _yq, "crontab": _crontab, "man": _man,
+    "lsof": _lsof,
 }  # fmt: skip

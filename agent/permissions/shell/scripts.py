@@ -96,13 +96,14 @@ _AWK_WORDS = re.compile(r"\b(?:system|getline|close|fflush|ENVIRON|PROCINFO|ARGV
 def why_not_awk(program: str) -> str:
     """Why an awk program may do more than print; "" where it only prints.
 
-    Nothing is parsed: a word or sign that could write, run or read elsewhere is refused wherever it stands, also
-    inside a text.
+    Little is parsed: a word that could write, run or read elsewhere is refused wherever it stands, also inside a text;
+    a sign only outside of texts, where it is certain what a text is.
     """
     found = _AWK_WORDS.search(program)
     if found:
         return f"the awk program has {found[0]}"
-    if "@" in program or "|" in program.replace("||", ""):
+    code = program if any(c in program for c in "/#") else re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', program)
+    if "@" in code or "|" in code.replace("||", ""):
         return "the awk program may run a program"
     if re.search(r">(?!=)", program) and not _compares(program):
         return "the awk program may write a file"
