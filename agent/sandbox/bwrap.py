@@ -73,6 +73,8 @@ class Bubblewrap:
         out += [*_BASE, *_run_folder(layout.network)]
         for path in layout.writable:
             out += ["--bind", path, path]
+        for path in layout.unmoved:
+            out += ["--bind", path, path]
         for path in layout.fixed:
             out += ["--ro-bind", path, path]
         out += _hiding(layout)

@@ -11,7 +11,7 @@ from typing import Protocol
 from agent.permissions import places
 from agent.sandbox.bwrap import Bubblewrap, of_system, of_wheel
 from agent.sandbox.landlock import Landlock
-from agent.sandbox.layout import Layout, Place, ReadRules, committed_secrets, layout
+from agent.sandbox.layout import Layout, Place, ReadRules, committed_secrets, layout, steering_files
 from agent.sandbox.seatbelt import Seatbelt
 
 NONE = "none"
@@ -113,7 +113,8 @@ class Sandbox:
         with self._lock:
             if not self._asked_git:
                 self._asked_git = True
-                self.place = replace(self.place, open_secrets=committed_secrets(self.place.root))
+                found = steering_files((self.place.root, *self.place.extra))
+                self.place = replace(self.place, open_secrets=committed_secrets(self.place.root), steering=found)
             return self.place
 
     def limits(self) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from agent.permissions import places
+from agent.sandbox.repositories import git_folders, steering
+from agent.trust import content
 
 _SKIPPED = frozenset(
     {".git", "node_modules", ".venv", "venv", "__pycache__", "target", ".tox", ".mypy_cache", "vendor"}
@@ -27,7 +29,7 @@ _HOME_FILES = (
     ".codex/auth.json", ".gemini/oauth*", ".config/git/credentials", ".Xauthority", ".ICEauthority", ".wget-hsts",
 )  # fmt: skip
 _SYSTEM_SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh")
-_STEERING = (".refold", ".mcp.json", ".claude", ".agents", ".vscode", ".idea", ".envrc")
+_STEERING = (".git", ".refold", ".mcp.json", ".claude", ".agents", ".vscode", ".idea", ".envrc", ".husky")
 _SOCKET_FOLDERS = re.compile(r"(?:tmux-|ssh-|vscode-|kitty-|screen-|screens$|\.X11-unix$|\.ICE-unix$)")
 FORGOTTEN = (
     "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "TMUX",
@@ -38,12 +40,13 @@ FORGOTTEN = (
 
 @dataclass(frozen=True)
 class Layout:
-    """One confinement: everything is readable but `hidden`; only `writable` can be changed, `fixed` inside it cannot.
-    `scratch` is the folder for temporary files; where nothing else is writable, it belongs to the confinement alone.
-    `env` is added to the environment."""
+    """One confinement: everything is readable but `hidden`; only `writable` can be changed, `fixed` inside it cannot,
+    and the folders `unmoved` inside it can neither be moved nor removed. `scratch` is the folder for temporary files;
+    where nothing else is writable, it belongs to the confinement alone. `env` is added to the environment."""
 
     writable: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
+    unmoved: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     network: bool = False
     scratch: str = "/tmp"
@@ -63,12 +66,14 @@ class ReadRules(Protocol):
 @dataclass(frozen=True)
 class Place:
     """Where a session works: the workspace, refold's own folder, and further folders that can be changed.
-    `open_secrets` are files of the workspace that stay readable although they are named like secrets."""
+    `open_secrets` are files of the workspace that stay readable although they are named like secrets, `steering` what
+    lay in these folders at the start and decides what runs outside of the sandbox."""
 
     root: str
     home: str
     extra: tuple[str, ...] = ()
     open_secrets: frozenset[str] = frozenset()
+    steering: tuple[str, ...] = ()
     temporary: tuple[str, ...] = field(default_factory=places.temporary_folders)
 
 
@@ -80,10 +85,11 @@ def layout(place: Place, confinement: str, rules: ReadRules | None = None) -> La
         scratch = os.path.join(cache, "scratch")
         os.makedirs(scratch, mode=0o700, exist_ok=True)
         return Layout(hidden=hidden, scratch=scratch)
-    writable = existing([place.root, *_git_folders(place.root), *place.temporary, *place.extra, cache])
+    writable = existing([place.root, *git_folders(place.root), *place.temporary, *place.extra, cache])
+    fixed, unmoved = _fixed(place)
     scratch = tempfile.gettempdir() if tempfile.gettempdir() in place.temporary else place.temporary[0]
     network = confinement == "network"
-    return Layout(writable, tuple(_fixed(place.root)), hidden, network, scratch, _cache_env(cache))
+    return Layout(writable, fixed, unmoved, hidden, network, scratch, _cache_env(cache))
 
 
 def cache_folder(place: Place) -> str:
@@ -138,6 +144,13 @@ def _own(place: Place) -> list[str]:
 
 def secret_files(root: str, denied: Callable[[str], bool]) -> Iterator[str]:
     """The files of a folder that usually hold secrets, by their names, and those that are denied."""
+    for entry in _entries(root):
+        if not entry.is_dir(follow_symlinks=False) and (places.secret_name(entry.name) or denied(entry.path)):
+            yield entry.path
+
+
+def _entries(root: str) -> Iterator[os.DirEntry[str]]:
+    """What a folder and those below it have in them, as far as they are looked through."""
     waiting, looked = [(root, 0)], 0
     while waiting and looked < MAX_FOLDERS:
         folder, depth = waiting.pop(0)
@@ -147,20 +160,15 @@ def secret_files(root: str, denied: Callable[[str], bool]) -> Iterator[str]:
         except OSError:
             continue
         for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _SKIPPED and depth < MAX_DEPTH:
-                    waiting.append((entry.path, depth + 1))
-            elif places.secret_name(entry.name) or denied(entry.path):
-                yield entry.path
+            if entry.is_dir(follow_symlinks=False) and entry.name not in _SKIPPED and depth < MAX_DEPTH:
+                waiting.append((entry.path, depth + 1))
+            yield entry
 
 
 def committed_secrets(root: str) -> frozenset[str]:
     """The files of the workspace that are named like secrets and that git knows: certificates of tests, settings that
     everybody has. Asked once, before the first command: what a command adds later is no proof."""
-    try:
-        index = Path(root, ".git", "index").read_bytes()
-    except OSError:
-        return frozenset()
+    index = content(os.path.join(root, ".git", "index")) or b""
     known = lambda path: os.fsencode(os.path.relpath(path, root)) + b"\0" in index  # noqa: E731
     return frozenset(path for path in secret_files(root, lambda path: False) if known(path))
 
@@ -182,26 +190,16 @@ def _is_special(entry: os.DirEntry[str]) -> bool:
     return not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False) or entry.is_symlink())
 
 
-def _git_folders(root: str) -> list[str]:
-    """The repository's own folders where they lie outside of the workspace (worktrees, submodules)."""
-    dot = os.path.join(root, ".git")
-    try:
-        with open(dot, encoding="utf-8") as file:
-            target = file.read(4096).partition("gitdir:")[2].strip()
-    except (OSError, UnicodeDecodeError):
-        return []
-    git = os.path.realpath(os.path.join(root, target)) if target else ""
-    if not git or not os.path.exists(os.path.join(git, "HEAD")):
-        return []
-    return [git, os.path.dirname(os.path.dirname(git))] if "/worktrees/" in git else [git]
+def steering_files(folders: Sequence[str]) -> tuple[str, ...]:
+    """What lies in these folders and decides what runs outside of the sandbox later, repositories below them included.
+    Asked once, before the first command: what a command makes itself it can remove again."""
+    return tuple(e.path for folder in folders for e in _entries(folder) if e.name in _STEERING)
 
 
-def _fixed(root: str) -> Iterator[str]:
-    """What stays as it is inside the workspace, since it decides what runs outside of the sandbox later."""
-    repositories = [os.path.join(root, ".git"), *_git_folders(root)]
-    modules = os.path.join(root, ".git", "modules")
-    if os.path.isdir(modules):
-        repositories += [entry.path for entry in os.scandir(modules) if entry.is_dir()]
-    candidates = [os.path.join(r, name) for r in repositories for name in ("hooks", "config", "config.worktree")]
-    candidates += [os.path.join(root, name) for name in _STEERING]
-    yield from (c for c in candidates if os.path.exists(c) and not os.path.islink(c))
+def _fixed(place: Place) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What stays as it is in the workspace, and the folders around it that stay where they are."""
+    known = dict.fromkeys((*place.steering, *(os.path.join(place.root, name) for name in _STEERING)))
+    found = [path for path in known if not os.path.islink(path)]
+    held, unmoved = steering(place.root, [path for path in found if os.path.basename(path) == ".git"])
+    files = [path for path in found if os.path.basename(path) != ".git"]
+    return existing([*held, *files]), existing(unmoved)

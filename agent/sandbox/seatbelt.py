@@ -49,6 +49,7 @@ def profile(layout: Layout) -> str:
     lines += [f"(allow file-write* (literal {json.dumps(d)}))" for d in _DEVICES]
     lines += [f"(allow file-write* (subpath {_quoted(p)}))" for p in layout.writable]
     lines += [f"(deny file-write* (subpath {_quoted(p)}))" for p in layout.fixed]
+    lines += [f"(deny file-write-unlink (literal {_quoted(p)}))" for p in layout.unmoved]
     lines += [f"(deny file-read* file-write* (subpath {_quoted(p)}))" for p in layout.hidden]
     below = [p for p in layout.writable if any(p.startswith(h + "/") for h in layout.hidden)]
     lines += [f"(allow file-read* file-write* (subpath {_quoted(p)}))" for p in below]

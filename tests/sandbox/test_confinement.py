@@ -1,6 +1,7 @@
 """Every rung that works on this machine, tried from inside: what must fail is really attempted."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -232,6 +233,65 @@ def test_hooks_and_config_of_the_repository_stay_as_they_are(world: World) -> No
     )
     assert done.returncode != 0
     assert snapshot(world.root / ".git") == before
+
+
+SWAPS = [
+    "mv .git old && cp -r old .git",
+    "rm -rf .git; git init -q",
+    "rmdir .git/hooks; mkdir -p .git/hooks",
+    "mv .git/modules .git/m; cp -r .git/m .git/modules",
+    "mv .git/modules/libs .git/m; mkdir .git/modules; cp -r .git/m .git/modules/libs",
+    "cd libs/below; mv .git old; cp -r old .git",
+    "true",
+]
+
+
+@pytest.mark.parametrize("swap", SWAPS)
+def test_no_repository_is_swapped_for_one_with_hooks(world: World, swap: str) -> None:
+    if world.rung.limits():
+        return  # this rung says so among its limits
+    repositories = [world.root / ".git", world.root / ".git/modules/libs/sub", world.root / "libs/below/.git"]
+    for repository in repositories:
+        subprocess.run(["git", "init", "-q", "--bare", "--template=", repository], check=True)
+    evil = [f"mkdir -p {r}/hooks; echo evil > {r}/hooks/pre-commit; echo evil >> {r}/config" for r in repositories]
+    world.shell("workspace", f"({swap}); {'; '.join(evil)}")
+    found = {r: (r / "hooks/pre-commit").exists() or "evil" in (r / "config").read_text() for r in repositories}
+    assert found == dict.fromkeys(repositories, False)
+
+
+def test_the_file_that_leads_to_a_worktree_stays_and_git_works_there(world: World) -> None:
+    if world.rung.limits():
+        return
+    main = world.base / "main"
+    who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    subprocess.run(["git", "init", "-q", main], check=True)
+    subprocess.run(["git", "-C", main, *who, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    shutil.rmtree(world.root)
+    subprocess.run(["git", "-C", main, "worktree", "add", "-q", "-f", world.root], check=True)
+    link = (world.root / ".git").read_text()
+    done = world.shell("workspace", f"touch a; git add a; git {' '.join(who)} commit -qm y; echo 'gitdir: evil' > .git")
+    log = subprocess.run(["git", "log", "--format=%s"], cwd=world.root, capture_output=True, text=True, check=True)
+    assert (done.returncode != 0, (world.root / ".git").read_text(), log.stdout) == (True, link, "y\nx\n")
+
+
+def test_a_folder_cannot_open_another_repository_by_naming_it(world: World) -> None:
+    other = world.outside / "repository"
+    subprocess.run(["git", "init", "-q", other], check=True)
+    subprocess.run(["git", "init", "-q", other / ".git/worktrees/w"], check=True)
+    before = snapshot(other)
+    for target in (other / ".git", other / ".git/worktrees/w/.git"):
+        (world.root / ".git").write_text(f"gitdir: {target}\n")
+        done = world.shell("workspace", f"echo evil > {target}/HEAD; echo evil > {other}/.git/HEAD")
+        assert (done.returncode != 0, snapshot(other)) == (True, before)
+
+
+def test_pipes_in_the_place_of_gits_files_are_not_waited_for(world: World) -> None:
+    os.mkfifo(world.root / ".git")
+    assert world.shell("workspace", "echo hello").stdout == "hello\n"
+    (world.root / ".git").unlink()
+    (world.root / ".git").mkdir()
+    os.mkfifo(world.root / ".git" / "index")
+    assert world.shell("workspace", "echo hello").stdout == "hello\n"
 
 
 def test_git_works_in_the_workspace(world: World) -> None:
