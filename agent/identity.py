@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.folders import git_root
+from agent.folders import git_root, text_of
+from agent.permissions import places
 
 PROMPTS = Path(__file__).parent / "prompts"
 NAMES = ("AGENTS.md", "CLAUDE.md")
@@ -23,6 +24,8 @@ FILE_CAP, SMALL_CAP = 24_000, 1_200
 """Most characters of one AGENTS.md file: about 6,000 tokens, and 300 for a small model."""
 TOTAL_CAP = 48_000
 """Most characters of all of them."""
+MAX_BYTES = 4 * 1024 * 1024
+"""Bytes of the largest file of instructions that is read."""
 WALK_CAP = 2_000
 """Most folder entries looked at for AGENTS.md files further down; a start must not wait for a huge tree."""
 SKIPPED = frozenset({"node_modules", "vendor", "venv", "dist", "build", "target", "__pycache__"})
@@ -47,7 +50,7 @@ def make_identity(
     words for a small model; `bare` leaves the AGENTS.md files out. A file that cannot be read is a notice, never an
     error.
     """
-    reader = _Reader(SMALL_CAP if small else FILE_CAP)
+    reader = _Reader(SMALL_CAP if small else FILE_CAP, home)
     paths = [] if bare else instruction_files(root, cwd, home)
     texts = [part for part in (reader.read(path) for path in paths) if part]
     below = [] if bare or small else nested_files(root, set(reader.files))
@@ -84,14 +87,12 @@ def _git_word(root: Path) -> str:
 
 def git_branch(root: Path) -> str:
     """The branch checked out in `root`, "" where there is none (detached, or no repository)."""
-    try:
-        place = root / ".git"
-        if place.is_file():
-            place = root / place.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-        head = (place / "HEAD").read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
-    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+    place = root / ".git"
+    if place.is_file():
+        place = root / text_of(place, 4096).removeprefix("gitdir:").strip()
+    head = text_of(place / "HEAD", 1024).partition("\n")[0].strip()
+    name = head.removeprefix("ref: refs/heads/")
+    return name if name != head and name.isprintable() else ""
 
 
 def instruction_files(root: Path, cwd: Path, home: Path) -> list[Path]:
@@ -173,11 +174,28 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8-sig", errors="replace").strip()
 
 
+def _content(path: Path, *, own: bool) -> bytes:
+    """The bytes of a file of instructions. One that is not the person's `own` may be a link, and what it leads to is
+    sent to the model: so not out of its repository, nor to what may hold a key. Raises OSError, ValueError."""
+    real = os.path.realpath(path)
+    top = os.path.realpath(git_root(path.parent) or path.parent)
+    if not own and (not places.within(real, top) or ".git" in Path(real).parts or places.is_secret(real)):
+        raise ValueError("it is a link to what is none of this project's text")
+    descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is no file")
+        if found.st_size > MAX_BYTES:
+            raise ValueError(f"it has {found.st_size:,} bytes")
+        return file.read(MAX_BYTES)
+
+
 class _Reader:
     """Reads instruction files, each and all of them capped, and notes what was left out."""
 
-    def __init__(self, cap: int) -> None:
-        self.cap = cap
+    def __init__(self, cap: int, home: Path) -> None:
+        self.cap, self.home = cap, home
         self.left = TOTAL_CAP
         self.files: list[Path] = []
         self.notices: list[str] = []
@@ -185,7 +203,7 @@ class _Reader:
     def read(self, path: Path) -> str:
         """The file under a heading with its path; "" where it is empty or cannot be read."""
         try:
-            text = _text(path.read_bytes())
+            text = _text(_content(path, own=path.parent == self.home))
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             self.notices.append(f"{path} could not be read: {why}")

@@ -128,7 +128,7 @@ def hidden_paths(place: Place, rules: ReadRules | None = None) -> list[str]:
     found += [f for f in named if f not in place.open_secrets or denied(f)]
     if rules:
         found = [f for f in found if not rules.reveals(f)] + rules.denied_places()
-    found += [*_own(place), *_sockets(place.temporary)]
+    found += [*_own(place), *_sockets(place.temporary), *_bound_sockets()]
     return list(dict.fromkeys(p for p in map(places.real, found) if os.path.lexists(p)))
 
 
@@ -174,7 +174,8 @@ def committed_secrets(root: str) -> frozenset[str]:
 
 
 def _sockets(folders: Sequence[str]) -> Iterator[str]:
-    """Sockets in the temporary folders by which another program could be told to act (tmux, ssh-agent, X11)."""
+    """Sockets in the temporary folders by which another program could be told to act (tmux, ssh-agent, X11), those of
+    other network namespaces too."""
     for folder in folders:
         try:
             entries = list(os.scandir(folder))
@@ -183,6 +184,19 @@ def _sockets(folders: Sequence[str]) -> Iterator[str]:
         for entry in entries:
             if _SOCKET_FOLDERS.match(entry.name) or _is_special(entry):
                 yield entry.path
+
+
+def _bound_sockets() -> Iterator[str]:
+    """The sockets with a path that programs of this machine listen at, wherever they lie (Linux); those in /run are
+    hidden with it."""
+    try:
+        table = Path("/proc/net/unix").read_text("utf-8", "surrogateescape")
+    except OSError:
+        return
+    for line in table.splitlines()[1:]:
+        path = line.split(maxsplit=7)[7:]
+        if path and path[0].startswith("/") and not path[0].startswith("/run/"):
+            yield path[0]
 
 
 def _is_special(entry: os.DirEntry[str]) -> bool:

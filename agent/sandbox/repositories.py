@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+
+from agent.folders import text_of
 
 MAX_MODULES = 500
 """Folders below .git/modules that are looked through; a submodule's name may have slashes."""
@@ -17,17 +18,6 @@ _CONFIG = 65_536
 """Bytes of a submodule's config that are looked through for its folder."""
 _STEERING = ("hooks", "config", "config.worktree")
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.MULTILINE)
-
-
-def text_of(path: str, most: int) -> str:
-    """The first bytes of a regular file as text; "" for anything else. A pipe is not waited for."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            found = file.read(most) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    except OSError:
-        return ""
-    return found.decode("utf-8", "surrogateescape")
 
 
 def git_folders(root: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Every rung that works on this machine, tried from inside: what must fail is really attempted."""
 
+import contextlib
 import os
 import shutil
 import socket
@@ -183,6 +184,27 @@ for attempt in (tcp, udp, unix):
         out = world.python(confinement, code).stdout.split()
         shell = world.shell(confinement, f"echo hello > /dev/tcp/127.0.0.1/{listener.port}")
     assert (out, shell.returncode != 0, listener.heard) == ([], True, [])
+
+
+@pytest.mark.parametrize("confinement", (*CONFINED, "network"))
+def test_no_socket_in_the_file_system_leads_outside(world: World, confinement: str) -> None:
+    places = [world.outside / "agent.sock", world.base / "temp/deep/a b.sock", world.root / "own.sock"]
+    (world.base / "temp" / "deep").mkdir()
+    with contextlib.ExitStack() as stack:
+        for path in places:
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listener.bind(str(path))
+            listener.listen()
+        code = f"""
+import socket
+for path in {[str(p) for p in places]!r}:
+    try:
+        socket.socket(socket.AF_UNIX).connect(path)
+    except OSError:
+        continue
+    print("reached", path)
+"""
+        assert world.python(confinement, code).stdout == ""
 
 
 def test_with_the_network_allowed_a_connection_is_made(world: World) -> None:
