@@ -5,6 +5,7 @@ Nothing of it is certain. So it never allows anything; it makes a rule hold perh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from agent.permissions.shell.model import Part, Word, names
@@ -14,7 +15,8 @@ from agent.permissions.shell.unwrap import SHELLS, WRAPPERS
 _DATA = names(
     """
     git mkdir touch rm rmdir cp mv ln chmod chown chgrp kill pkill killall tee install truncate mktemp export declare
-    local readonly typeset unset set pushd popd curl wget scp rsync brew apt apt-get mount umount zip unzip gh
+    local readonly typeset unset set pushd popd curl wget scp rsync brew apt apt-get mount umount zip unzip gh pytest jest vitest mocha ruff
+    mypy
     """
 )
 """Further programs that take their words for names and texts."""
@@ -22,11 +24,14 @@ _SUBCOMMANDS = names(
     """
     npm pnpm yarn bun cargo go docker podman kubectl pip pip3 uv poetry pipenv terraform helm dotnet rustup conda
     bundle rails mix composer systemctl gradle mvn pdm hatch nx turbo deno flutter dart swift make just task invoke
-    pytest jest vitest
     """
 )
 _MARKS = names("exec run x dlx -- -c --command develop shell")
 """What stands before a command where a program with sub-commands runs one."""
+
+
+_INTERPRETERS = names("python python2 python3 perl ruby node php lua deno bun osascript tclsh Rscript")
+_PROGRAM_TEXT = re.compile(r"-[a-zA-Z0-9]*[cerEp]|--(?:eval|print)")
 
 
 def starts(part: Part) -> Iterator[Sequence[Word]]:
@@ -50,7 +55,11 @@ def texts(part: Part, others: Sequence[Part]) -> Iterator[str]:
         return
     if not _may_run(part):
         return
-    yield from (w.text for w in part.args if len(w.text.split()) > 1 or "(" in w.text)
+    words = part.args
+    if part.program in _INTERPRETERS:
+        # What stands after the script is given to it.
+        words = tuple(b for a, b in zip(words, words[1:]) if _PROGRAM_TEXT.fullmatch(a.text))
+    yield from (w.text for w in words if len(w.text.split()) > 1 or "(" in w.text)
     if part.script:
         yield part.script.text
 

@@ -1,0 +1,94 @@
+"""What is dangerous in how the parts of a line feed each other: what is fetched is run, a shell talks to the network, keys
+are sent away."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from agent.permissions.shell import hidden
+from agent.permissions.shell.model import Part, Word, names
+from agent.permissions.shell.network import contacts
+from agent.permissions.shell.unwrap import SHELLS
+
+_INTERPRETERS = SHELLS | names("python python2 python3 perl ruby node php lua tclsh osascript pwsh")
+_DECODERS = frozenset({"base64", "base32", "xxd", "openssl", "gunzip", "zcat", "gpg", "uudecode"})
+
+
+def of_stream(part: Part, others: Sequence[Part]) -> str:
+    """Programs that run what another one brings: curl | sh, sh -c "$(curl ...)", source <(wget ...)."""
+    runs = part.program in _INTERPRETERS or part.program in ("eval", "source", ".", "xargs", "iex", "Invoke-Expression")
+    if not runs:
+        return _secrets_out(part, others) or _runs_fetched(part, others)
+    inside = [o for o in others if o.owner == part.number]
+    if part.program in _INTERPRETERS | {"iex", "Invoke-Expression"} and _reads_input(part):
+        inside += [o for o in others if hidden.feeds(o, part)]
+    if part.program in SHELLS and any(w.known and w.text.startswith("-") and "c" in w.text for w in part.args):
+        # In `curl x | xargs sh -c` the text comes by way of xargs.
+        inside += [o for o in others if part.via == "xargs" and hidden.feeds(o, part)]
+    fetcher = next((o for o in inside if contacts(o) or o.program in _DECODERS | _FETCHERS), None)
+    if fetcher:
+        return f"{part.program} runs what {fetcher.program} brings"
+    return _to_network(part, others) or _runs_fetched(part, others)
+
+
+_FETCHERS = frozenset({"iwr", "irm", "Invoke-WebRequest", "Invoke-RestMethod"})
+_ONLINE = re.compile(r"/dev/(?:tcp|udp)/")
+
+
+def _to_network(part: Part, others: Sequence[Part]) -> str:
+    """A shell whose input or output is a network connection."""
+    if part.program not in SHELLS:
+        return ""
+    held = any(_ONLINE.match(r.target.text) for r in part.redirects)
+    opened = any(_ONLINE.match(r.target.text) and o.program == "exec" for o in others for r in o.redirects)
+    talks = any(hidden.feeds(part, o) and o.program in ("nc", "ncat", "netcat", "socat", "telnet") for o in others)
+    return "it opens a shell to the network" if held or talks or (opened and _reads_input(part)) else ""
+
+
+def _runs_fetched(part: Part, others: Sequence[Part]) -> str:
+    """A program or script that an earlier part of the line has fetched into a file."""
+    if part.program in _INTERPRETERS or part.program in ("source", "."):
+        named = next((w.text for w in part.args if w.known and not w.text.startswith("-")), "")
+    else:
+        named = part.words[0].text if part.words[0].known and "/" in part.words[0].text else ""
+    if not named:
+        return ""
+    for other in others:
+        if other.number < part.number and contacts(other) and os.path.basename(named) in _fetched(other):
+            return f"{part.program} runs what {other.program} brings"
+    return ""
+
+
+def _fetched(part: Part) -> set[str]:
+    """The names of the files that a part fetches."""
+    targets = [r.target.text for r in part.redirects if ">" in r.op]
+    if part.program in ("curl", "wget", "aria2c", "http", "https", "xh", "scp"):
+        targets += [re.sub(r"^-[oO]", "", w.text).rstrip("/") for w in part.args]
+    return {os.path.basename(t) for t in targets} - {"", "null"}
+
+
+def _reads_input(part: Part) -> bool:
+    operands = [w for w in part.args if not w.text.startswith("-") or w.text == "-"]
+    return not operands or operands[0].text in ("-", "/dev/stdin") or any(w.text == "-s" for w in part.args)
+
+
+def _secrets_out(part: Part, others: Sequence[Part]) -> str:
+    if not contacts(part) or part.program in ("ssh", "scp", "sftp", "git", "rsync"):
+        return ""  # these are given keys to log in with
+    sources = [part, *(o for o in others if o.owner == part.number or hidden.feeds(o, part))]
+    given = [w for o in sources for w in (*o.args, *(r.target for r in o.redirects if r.op == "<"))]
+    named = next((w.text for w in given if _names_key(w)), "")
+    if not named and any(o.program in ("env", "printenv") and hidden.feeds(o, part) for o in sources):
+        named = "the environment"
+    return f"it may send {named} away" if named else ""
+
+
+def _names_key(word: Word) -> bool:
+    return bool(
+        re.search(
+            r"(?:^|[/@=])(?:\.env(?:\.\w+)?|\.ssh(?:/.*)?|\.aws/.*|id_(?:rsa|ed25519|ecdsa|dsa)|\.netrc|shadow)$",
+            word.text,
+        )
+    )
