@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.permissions.shell import analyse, plain
+from agent.permissions.shell import analyse, loops, plain
 from agent.permissions.shell.scripts import why_not_sed
 
 SIGNS = [
@@ -82,6 +82,66 @@ def test_the_words_of_a_plain_line_are_those_bash_sees(show: Path, pieces: list[
     ran = subprocess.run(["bash", "-f", "-c", line], env=env, cwd=show, capture_output=True, stdin=subprocess.DEVNULL)
     # Of commands in a pipe only the last one's output is seen; then the others prove nothing.
     expected = ["".join(f"{w}\0" for w in c.words[1:]) for c in commands if c.words]
+    seen = ran.stdout.decode("utf-8", "surrogateescape").split("END\0")[:-1]
+    assert set(seen) <= set(expected)
+    assert len(seen) == len(expected) or "|" in line or "&" in line
+
+
+BODY = st.lists(
+    st.sampled_from(
+        [
+            "'",
+            '"',
+            "\\",
+            ";",
+            " ",
+            "\n",
+            "$f",
+            "${f}",
+            '"$f"',
+            "x",
+            "show ",
+            "; done",
+            "; show ",
+            "$",
+            "f=",
+            "#",
+            "&",
+            "|",
+        ]
+    ),
+    max_size=9,
+)
+VALUES = st.lists(
+    st.sampled_from(["a", "b.c", "'d e'", '"f g"', "-x", "{1..3}", "{2..1}", "'; show h'", '"; done"', "i$j", "'#'"]),
+    max_size=4,
+)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    values=VALUES,
+    body=BODY,
+    after=st.sampled_from(["", "; show z", " | cat", "\n", " && show 'z'", "; show '", "; done"]),
+)
+def test_a_loop_that_is_written_out_does_what_the_loop_does(
+    show: Path, values: list[str], body: list[str], after: str
+) -> None:
+    line = f"for f in {' '.join(values)}; do show {''.join(body)}; done{after}"
+    plainer = loops.written_out(line)
+    if not plainer:
+        return
+    try:
+        commands = plain.read(plainer)
+    except plain.NotPlain:
+        return
+    if any(c.words and c.words[0] not in ("show", "cat") for c in commands) or any(c.redirects for c in commands):
+        return
+    env = {"PATH": f"{show}:/usr/bin:/bin", "HOME": os.path.expanduser("~")}
+    ran = subprocess.run(["bash", "-f", "-c", line], env=env, cwd=show, capture_output=True, stdin=subprocess.DEVNULL)
+    if b"syntax error" in ran.stderr:
+        return  # bash runs none of it
+    expected = ["".join(f"{w}\0" for w in c.words[1:]) for c in commands if c.words and c.words[0] == "show"]
     seen = ran.stdout.decode("utf-8", "surrogateescape").split("END\0")[:-1]
     assert set(seen) <= set(expected)
     assert len(seen) == len(expected) or "|" in line or "&" in line

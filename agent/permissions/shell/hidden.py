@@ -15,8 +15,8 @@ from agent.permissions.shell.unwrap import SHELLS, WRAPPERS
 _DATA = names(
     """
     git mkdir touch rm rmdir cp mv ln chmod chown chgrp kill pkill killall tee install truncate mktemp export declare
-    local readonly typeset unset set pushd popd curl wget scp rsync brew apt apt-get mount umount zip unzip gh pytest jest vitest mocha ruff
-    mypy
+    local readonly typeset unset set pushd popd curl wget scp rsync brew apt apt-get mount umount zip unzip gh
+    pytest jest vitest mocha ruff mypy
     """
 )
 """Further programs that take their words for names and texts."""

@@ -73,11 +73,16 @@ def _with_value(body: str, name: str, value: str) -> str:
             out.append(f'"{value}"' if quote else value)
             at = used.end()
         elif c == "\\" and quote != "'":
+            if at + 1 == len(body):
+                return ""
             out.append(body[at : at + 2])
             at += 2
         else:
             quote = "" if c == quote else c if not quote and c in "'\"" else quote
-            out.append("; " if c == "\n" and not quote else c)
+            if c == "\n" and not quote:
+                c = " " if out and "".join(out).rstrip(" ").endswith(";") else "; "
+            out.append(c)
             at += 1
-    # A body that ends inside of quotes was cut at a `done` of a text.
-    return "" if quote else re.sub(r"(?:;\s*)+$", "", "".join(out)).strip()
+    whole = "".join(out).strip()
+    # A body that ends inside of quotes was cut at a `done` of a text, and `;; done` is none.
+    return "" if quote or whole.endswith((";", "&", "|")) else whole

@@ -1,5 +1,5 @@
-"""What is dangerous in how the parts of a line feed each other: what is fetched is run, a shell talks to the network, keys
-are sent away."""
+"""What is dangerous in how parts of a line feed each other: what is fetched is run, a shell talks to the network, keys
+leave."""
 
 from __future__ import annotations
 
