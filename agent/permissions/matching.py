@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from agent.permissions.rules import Rule, spans, split_words, strongest, word_fits, words_match
 from agent.permissions.shell import hidden
 from agent.permissions.shell.model import Part, Word, names
-from agent.permissions.shell.readonly import harmless_assignment
+from agent.permissions.shell.readonly import harmless_assignment, why_not
 from agent.permissions.shell.unwrap import git_subcommand
 
 _SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
@@ -190,7 +190,7 @@ def suggest(part: Part) -> str:
     if not texts or part.opaque or any(not v.known for _, v in part.env) or "\n" in "".join(assigned + texts):
         return ""
     start = [part.program if part.words[0].text == part.program else texts[0]]
-    if start[0] in _WIDE and not assigned:
+    if start[0] in _WIDE and not assigned and not (start[0] == "find" and why_not(part)):
         return f"bash({start[0]} *)"
     depth = 3 if " ".join(texts[:2]) in _THREE else 2 if start[0] in _SUBCOMMANDS else 0
     known = [w.known and not w.glob and w.text[:1] not in "-*" for w in part.words[1:depth]]

@@ -83,3 +83,20 @@ def test_an_allowed_tool_stays_in_the_sandbox_in_auto() -> None:
     rule = parse_rule("mcp", "allow", "session")
     assert judge(tool(), [rule], "auto", True).sandbox == "workspace"
     assert judge(tool(online=True), [rule], "auto", True).sandbox == "network"
+
+
+def test_a_server_with_a_slash_in_its_name_takes_nothing_that_is_allowed_of_another() -> None:
+    sly = McpTool(
+        "mcp__docs_evil__x", "", "execute", TAKES_ALL, nothing, str, server="docs/evil", remote="x", program=True
+    )
+    given = {"allow": ("docs", "docs/*", "docs/evil/x"), "deny": ("docs", "docs_evil"), "ask": ("docs/*",)}
+    found = {
+        f"{decision} {pattern}": judge(sly, [parse_rule(f"mcp({pattern})", decision)], "edits", True).decision
+        for decision, patterns in given.items()
+        for pattern in patterns
+    }  # fmt: skip
+    assert found == {
+        "allow docs": "ask", "allow docs/*": "ask", "allow docs/evil/x": "ask",
+        "deny docs": "deny", "deny docs_evil": "deny", "ask docs/*": "ask",
+    }  # fmt: skip
+    assert judge(sly, [parse_rule("mcp(docs_evil/x)", "allow")], "edits", True).decision == "allow"

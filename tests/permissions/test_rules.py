@@ -169,6 +169,8 @@ def test_ask_beats_allow_and_deny_beats_both() -> None:
         ("python3 -c 'print(1)'", "bash(python3 -c 'print(1)')"),
         ("git log > a", "bash(git log *)\nedit(/a)"),
         ("/opt/x/git log", "bash(/opt/x/git log)"),
+        ("find . -name x", "bash(find *)"),
+        ("find . 2>/dev/null -delete", "bash(find . -delete)"),
     ],
 )
 def test_the_rule_that_would_allow(command: str, rule: str) -> None:

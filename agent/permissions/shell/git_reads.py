@@ -95,7 +95,7 @@ def why_not(args: Sequence[Word]) -> str:
     reading = read_options(rest, known)
     if reading.refused:
         return f"git {name} {reading.refused} is not known to be harmless"
-    if name == "apply" and not reading.chosen:
+    if name == "apply" and not {"--stat", "--numstat", "--summary", "--check"} & set(reading.chosen):
         return "git apply changes files"
     if (
         name in _LISTS
@@ -157,7 +157,11 @@ def _submodule(rest: Sequence[Word]) -> str:
 
 def _notes(rest: Sequence[Word]) -> str:
     words = [w.text for w in rest]
-    return "" if words in ([], ["list"]) or (words[0] == "show" and len(words) < 3) else "git notes changes notes"
+    return (
+        ""
+        if words in ([], ["list"]) or (words[0] == "show" and len(words) < 3 and not words[-1].startswith("-"))
+        else "git notes changes notes"
+    )
 
 
 def _bisect(rest: Sequence[Word]) -> str:

@@ -112,8 +112,10 @@ class _Walk:
             else:
                 found.append(words.read(child))
         # In `rm 2>&1 -rf a` the grammar counts the words after a redirection as more of its targets.
-        found += [words.read(extra) for r in redirects for extra in _extra_words(r)]
-        part = self._add(node, context, tuple(found), tuple(env), redirects)
+        extra = [words.read(word) for r in redirects for word in _extra_words(r)]
+        part = self._add(node, context, (*found, *extra), tuple(env), redirects)
+        if extra:
+            self.parts[-1] = replace(part, text=" ".join([part.text, *(w.text for w in extra)]))
         if part.program in ("cd", "pushd", "popd"):
             target = next((w for w in part.args if not (w.known and w.text.startswith("-") and len(w.text) > 1)), None)
             context.place.move(target if part.program != "popd" else None)

@@ -33,10 +33,10 @@ _KUBE_LOGS = options(
     "fp", "nlc", "follow previous timestamps all-containers prefix ignore-errors",
     "namespace selector tail since since-time container context limit-bytes max-log-requests",
 )  # fmt: skip
-_GH_VIEW = options("cv", "RqtFj", "comments verbose log log-failed exit-status name-only patch yaml",
+_GH_VIEW = options("cv", "Rqtj", "comments verbose log log-failed exit-status name-only patch yaml",
                    "repo json jq template job attempt branch ref color")  # fmt: skip
 _GH_LIST = options(
-    "de", "RqtLslaASBHmbuwO", "draft all required archived fork source exclude-drafts exclude-pre-releases",
+    "de", "RqtLslaASBHmbuO", "draft all required archived fork source exclude-drafts exclude-pre-releases",
     "repo json jq template limit state label assignee author search base head milestone mention app branch user "
     "workflow event status commit created sort order visibility language topic",
 )  # fmt: skip
