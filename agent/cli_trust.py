@@ -40,11 +40,16 @@ def _trust(values: dict[str, Any]) -> int:
     return _list(str(root), state)
 
 
+def shown(path: str) -> str:
+    """A path on one line of plain characters: names of files may hold anything, also what looks like another line."""
+    return path if path.isprintable() else ascii(path)
+
+
 def _list(root: str, state: TrustState) -> int:
     parts = (("trusted", state.known), ("new", state.new), ("changed", state.changed))
     for how, files in parts:
         for file in files:
-            print(f"{how:<8} {file.what:<14} {file.path}")
+            print(f"{how:<8} {file.what:<14} {shown(file.path)}")
     if not any(files for _, files in parts):
         print(f"{root} brings nothing along that would have to be trusted.")
     elif state.asks:

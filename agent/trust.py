@@ -38,7 +38,8 @@ _FOLDERS = (
 MAX_FILES = 2_000
 """Files and folders in a folder of skills or hooks that are looked at; a folder with more is not trusted."""
 MAX_BYTES = 64 * 1024 * 1024
-"""Bytes of the largest file that can be trusted; a look at each is part of a start."""
+"""Bytes of the largest file that can be trusted, and of all files of one of these folders; a look at each is part of a
+start."""
 
 
 @dataclass(frozen=True)
@@ -173,16 +174,27 @@ def brought(root: str) -> Iterator[Brought]:
 
 
 def _files(root: str, folder: str) -> list[str] | None:
-    """The files below a folder, as paths relative to the root, in order; None where there are too many. Folders that
+    """The files below a folder, as paths relative to the root, in order; None where they are too many. Folders that
     are links are not followed."""
     found: list[str] = []
-    looked = 0
+    looked = size = 0
     for place, folders, names in os.walk(os.path.join(root, folder)):
-        found += [os.path.join(place, name) for name in names if os.path.isfile(os.path.join(place, name))]
         looked += len(names) + len(folders)
         if looked > MAX_FILES:
             return None
+        files = [path for path in (os.path.join(place, name) for name in names) if os.path.isfile(path)]
+        found += files
+        size += sum(map(_size, files))
+        if size > MAX_BYTES:
+            return None
     return [os.path.relpath(path, root) for path in sorted(found)]
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def content(path: str) -> bytes | None:

@@ -21,7 +21,7 @@ async def run(face: Face, words: str) -> None:
             face.say("Nothing of this folder is trusted any more; that holds from the next session on.", "ok")
             return
         state = trust.state()
-        rows = [(b.path, b.what, how) for how, part in _parts(state) for b in part]
+        rows = [(_shown(b.path), b.what, how) for how, part in _parts(state) for b in part]
         if not rows:
             face.say("This folder brings nothing along that would have to be trusted.")
             return
@@ -34,6 +34,11 @@ async def run(face: Face, words: str) -> None:
 
 
 _ANSWERS = [Choice(False, "No"), Choice(True, "Yes, I have looked at them")]
+
+
+def _shown(path: str) -> str:
+    """On one line, whatever the name of a file holds."""
+    return path if path.isprintable() else ascii(path)
 
 
 def _parts(state: TrustState) -> tuple[tuple[str, tuple[Brought, ...]], ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.extend.files import Source, markdown_below, tidy, trusted, yours
+from agent.extend.files import Source, is_markdown, markdown_below, tidy, trusted, yours
 from agent.extend.front import FrontError, page_of
 from agent.trust import Trust
 from tools.base import EXPLORE, WORK
@@ -62,7 +62,7 @@ def load_agents(home: Path, trust: Trust, notices: list[str]) -> dict[str, Agent
 def _sources(home: Path, trust: Trust) -> Iterator[Source]:
     yield from yours(home / "agents", markdown_below(home / "agents"))
     for folder in FOLDERS:
-        yield from trusted(trust, folder, markdown_below(Path(trust.root, folder)))
+        yield from trusted(trust, folder, [name for name in trust.below(folder) if is_markdown(name)])
 
 
 def _kind(source: Source) -> AgentKind:

@@ -87,7 +87,7 @@ def hooks_in(data: bytes, file: str, yours: bool, notices: list[str]) -> Iterato
     """The hooks of one file. What we do not know is a notice each; a broken file raises HookError."""
     try:
         table = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HookError(f"the hooks in {file} cannot be read: {tidy(str(error), 120)}") from None
     if not isinstance(table, dict):
         raise HookError(f"the hooks in {file} cannot be read: it is no JSON object")
@@ -103,6 +103,14 @@ def hooks_in(data: bytes, file: str, yours: bool, notices: list[str]) -> Iterato
             for entry in _objects(group.get("hooks"), file, event):
                 if hook := _hook(event, group.get("matcher"), entry, file, yours, notices):
                     yield hook
+
+
+def takes_for_ever(pattern: str) -> bool:
+    """Whether matching a name of 64 characters may take more than a moment: a repeated group, or more than four
+    repetitions one after another."""
+    plain = re.sub(r"\\.|\[\^?\]?[^\]]*\]", "x", pattern, flags=re.DOTALL)
+    parts = [plain] if "(" in plain else plain.split("|")
+    return bool(re.search(r"\)[*+{]", plain)) or any(len(re.findall(r"[*+{]", part)) > 4 for part in parts)
 
 
 def _objects(value: Any, file: str, event: str) -> list[dict[str, Any]]:
@@ -121,8 +129,11 @@ def _hook(
     pattern = matcher if isinstance(matcher, str) else ""
     try:
         re.compile(pattern if pattern != "*" else "")
-    except re.error as error:
-        raise HookError(f"the hooks in {file} cannot be read: matcher {tidy(pattern, 60)!r}: {error}") from None
+        problem = "matching it could take for ever" if takes_for_ever(pattern) else ""
+    except (re.error, RecursionError, OverflowError) as error:
+        problem = str(error)
+    if problem:
+        raise HookError(f"the hooks in {file} cannot be read: matcher {tidy(pattern, 60)!r}: {tidy(problem, 120)}")
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
         timeout = TIMEOUT
     return Hook(event, pattern, command, min(float(timeout), MAX_TIMEOUT), file, yours)
@@ -140,5 +151,10 @@ def listing(home: Path, trust: Trust) -> list[tuple[str, str, str, str, str]]:
         if data is None:
             continue
         state = "not trusted" if counts.get(path) != data else "trusted" if stands else "a script has changed"
-        found += [(h, state) for h in hooks_in(data, file, False, [])]
-    return [(h.event, h.matcher or "*", h.title, h.file, state) for h, state in found]
+        try:
+            found += [(h, state) for h in hooks_in(data, file, False, [])]
+        except HookError:
+            if state != "not trusted":
+                raise
+            found.append((Hook("", "", "", 0, file, False), "not trusted, and it cannot be read"))
+    return [(h.event, tidy(h.matcher or "*", 60), h.title, h.file, state) for h, state in found]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+LEASH = Path(__file__).parents[1] / "leash.py"
 MOST = 64 * 1024
 """Bytes of each output that are kept; what comes after is read and forgotten."""
 LINGER = 1.0
@@ -29,15 +30,24 @@ class Ran:
 
 
 async def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str], data: bytes, timeout: float) -> Ran:
-    """Runs a command to its end or `timeout` seconds. A cancel ends it and all it started, then goes on."""
+    """Runs a command to its end or `timeout` seconds. A cancel ends it and all it started, then goes on; so does the
+    end of this process, however that came."""
     start = time.monotonic()
     pipe = asyncio.subprocess.PIPE
+    held, leash = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
-            *argv, cwd=cwd, env=dict(env), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
-        )
-    except OSError as error:
-        return Ran(None, problem=f"it cannot be started: {error.strerror}")
+            sys.executable, "-I", "-S", str(LEASH), str(held), *argv, cwd=cwd, env=dict(env), pass_fds=(held,),
+            stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True,
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        os.close(leash)
+        return Ran(None, problem=f"it cannot be started: {error.strerror if isinstance(error, OSError) else error}")
+    except BaseException:
+        os.close(leash)
+        raise
+    finally:
+        os.close(held)
     assert process.stdin and process.stdout and process.stderr
     reading = [asyncio.ensure_future(_drain(stream)) for stream in (process.stdout, process.stderr)]
     feeding = asyncio.ensure_future(_feed(process.stdin, data))
@@ -47,8 +57,9 @@ async def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str], data: byte
     except TimeoutError:
         problem = f"it was stopped after {timeout:g} s"
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            os.write(leash, b"k")
+        os.close(leash)
         feeding.cancel()
         await process.wait()
         done, late = await asyncio.wait(reading, timeout=LINGER)

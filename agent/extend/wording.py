@@ -80,7 +80,7 @@ def meaning(event: str, ran: Ran, title: str) -> Said:
     if ran.out.startswith("{"):
         try:
             return _of_json(event, json.loads(ran.out))
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             return Said(notice=f"The {event} hook `{title}` printed JSON that cannot be read; it was passed over.")
     return Said(context=_cut(ran.out)) if event in ("SessionStart", "UserPromptSubmit") else Said()
 

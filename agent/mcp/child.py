@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-LEASH = Path(__file__).with_name("leash.py")
+LEASH = Path(__file__).parents[1] / "leash.py"
 MOST_LINE = 32 * 1024 * 1024
 """Bytes of one message; a server that says more in one is ended."""
 FAREWELL = 0.3

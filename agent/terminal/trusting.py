@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from agent.extend.extensions import Untrusted
 from agent.session import Session
@@ -14,7 +14,7 @@ from agent.terminal.dialogs import Option, Picker
 from agent.terminal.face import ChatFace
 from agent.terminal.fragments import Fragments
 from agent.terminal.talk import Talk
-from agent.trust import Brought
+from agent.trust import Brought, content
 from agent.trust_asked import Asked
 
 LOOK = 0.25
@@ -121,10 +121,9 @@ def _head(untrusted: Untrusted, width: int, height: int) -> Fragments:
 
 def _text(root: str, file: Brought) -> str:
     """What a file says, as long as it is the one the question is about."""
-    try:
-        data = Path(root, file.path).read_bytes()
-    except OSError as error:
-        return f"It cannot be read: {error.strerror}"
+    data = content(os.path.join(root, file.path))
+    if data is None:
+        return "It cannot be read: it is no file any more, or too large."
     if hashlib.sha256(data).hexdigest() != file.sha:
         return "It has changed since the question came up; it would not be trusted by a yes."
     return data.decode("utf-8", "replace")

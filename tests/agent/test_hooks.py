@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,12 +15,12 @@ import pytest
 
 from agent.commands.base import load_commands
 from agent.extend.files import tidy
-from agent.extend.hooks import EVENTS, listing
+from agent.extend.hooks import EVENTS, listing, takes_for_ever
 from agent.permissions import Verdict
 from agent.sandbox import RUNGS
 from agent.settings import SettingsError
 from agent.trust import Trust
-from tests.support.command import refold, script
+from tests.support.command import argv, refold, script
 from tests.support.extended import World, call
 from tests.support.plain_face import PlainFace
 from tests.support.processes import gone
@@ -192,7 +193,7 @@ def test_the_model_is_told_why(world: World) -> None:
     [
         ("echo oh >&2; exit 1", "it ended with exit code 1: oh"),
         ("exit 7", "it ended with exit code 7"),
-        ("kill -9 $$", "it ended with exit code -9"),
+        ("kill -9 $$", "it ended with exit code 137"),
         ("sleep 60", "it was stopped after 0.2 s"),
     ],
 )
@@ -469,3 +470,74 @@ def test_in_one_shot_mode_a_refusal_is_the_reason_of_the_exit_code(world: World)
         "refold: a permission was needed and not given: $ echo hi (the hook `echo not here >&2; exit 2` refuses it: "
         "not here)",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[" * 100_000, "maximum recursion depth exceeded"),
+        (json.dumps(hooks("PreToolUse", "x", matcher="(" * 5_000 + ")" * 5_000)), "maximum recursion depth exceeded"),
+        (json.dumps(hooks("PreToolUse", "x", matcher="a{99999999999999}")), "the repetition number is too large"),
+        (json.dumps(hooks("PreToolUse", "x", matcher=r"(\w+)+X")), "matching it could take for ever"),
+        (json.dumps(hooks("PreToolUse", "x", matcher="(?:a|a)*X")), "matching it could take for ever"),
+        (json.dumps(hooks("PreToolUse", "x", matcher="(.*|x)" * 12)), "matching it could take for ever"),
+        (json.dumps(hooks("PreToolUse", "x", matcher=".*" * 12)), "matching it could take for ever"),
+    ],
+    ids=range(7),
+)
+def test_no_file_of_hooks_is_a_fault_of_ours_or_takes_for_ever(world: World, text: str, fault: str) -> None:
+    world.put(THEIRS, text)
+    rows = listing(world.own, Trust(world.own, world.ws))
+    assert [row[-1] for row in rows] == ["not trusted, and it cannot be read"]
+    world.trust()
+    with pytest.raises(SettingsError, match=fault):
+        world.open(HI)
+
+
+def test_matchers_of_every_day_are_understood(world: World) -> None:
+    for matcher in (
+        "Bash|Edit.*|Write.*|mcp__.*__.*|Multi.*|Re+ad",
+        r"mcp__(files|docs)__[a-z*+]+",
+        r"\)\*",
+        "B(ash)?",
+    ):
+        assert not takes_for_ever(matcher)
+
+
+def test_what_a_hook_cannot_be_given_is_told(world: World) -> None:
+    world.put(
+        MINE,
+        hooks("PreToolUse", "echo \0", "echo \ud800", "head -c 60000 /dev/zero | tr '\\0' '[' | sed 's/^/{\"a\":/'"),
+    )
+    with world.open(HI, mode="yolo") as talk:
+        talk.say()
+        assert talk.results == ["ok: hi"]
+        faults = (
+            "embedded null byte",
+            "surrogates not allowed",
+            "printed JSON that cannot be read; it was passed over.",
+        )
+        assert [fault in notice for fault, notice in zip(faults, talk.notices, strict=True)] == [True, True, True]
+
+
+STRAYS = "setsid sleep 98765 & (setsid setsid sleep 98765 &) ; sleep 0.2"
+
+
+def test_nothing_that_a_hook_started_is_left(world: World) -> None:
+    world.put(MINE, hooks("PreToolUse", STRAYS))
+    with world.open(HI, mode="yolo") as talk:
+        talk.say()
+        assert talk.results == ["ok: hi"]
+        assert gone("sleep 98765")
+
+
+def test_a_hook_ends_with_a_session_that_is_killed(world: World, tmp_path: Path) -> None:
+    world.put(MINE, hooks("PreToolUse", "setsid sleep 98764 & touch began; sleep 98764"))
+    words = argv("-p", "go", "--model", script(tmp_path / "s.jsonl", HI), "--permission-mode", "yolo")
+    env = {**os.environ, "REFOLD_HOME": str(world.own)}
+    with subprocess.Popen(words, cwd=world.ws, env=env, stdin=subprocess.DEVNULL) as process:
+        while not (world.ws / "began").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+    assert gone("sleep 98764")

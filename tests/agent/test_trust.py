@@ -106,3 +106,32 @@ def test_a_plain_folder_is_hardly_looked_at(world: World) -> None:
     assert not brings(world.ws)
     world.put(".claude/settings.local.json", "{}")
     assert brings(world.ws)
+
+
+def test_a_folder_of_many_large_files_is_not_read(world: World) -> None:
+    for n in range(40):
+        with open(world.put(f".claude/skills/large/{n}", ""), "wb") as file:
+            file.truncate(MAX_BYTES - 1)
+    began = time.monotonic()
+    assert state(world) == {"known": [], "new": [], "changed": []}
+    assert time.monotonic() - began < 2
+
+
+def test_agents_of_a_folder_are_not_looked_for_before_they_are_trusted(world: World) -> None:
+    (world.ws / ".claude").mkdir()
+    (world.ws / ".claude" / "agents").symlink_to("/")
+    began = time.monotonic()
+    with world.open() as talk:
+        assert talk.session.extensions.agents == {}
+    assert time.monotonic() - began < 2
+
+
+def test_a_name_of_a_file_is_one_line_of_the_list(world: World) -> None:
+    for name in ("x\ntrusted  hooks          .refold", "\x1b[31mred", "\udcff"):
+        world.put(f".claude/commands/{name}.md", "x")
+    done = refold("trust", cwd=world.ws, env={"REFOLD_HOME": str(world.own)})
+    assert sorted(done.stdout.splitlines()[:3]) == [
+        r"new      command        '.claude/commands/\udcff.md'",
+        r"new      command        '.claude/commands/\x1b[31mred.md'",
+        r"new      command        '.claude/commands/x\ntrusted  hooks          .refold.md'",
+    ]
