@@ -24,6 +24,8 @@ FILE = "mcp.json"
 """The name of the person's file, in refold's own folder."""
 CALL_SECONDS = 300.0
 """Seconds a call may take, unless its server's `timeout` says otherwise."""
+MOST_SECONDS = 86_400.0
+"""Seconds either of them may be set to, at most."""
 START_SECONDS = 20.0
 """Seconds a server may take to start, unless its `startup_timeout` says otherwise."""
 
@@ -37,7 +39,8 @@ class ConfigError(Exception):
 @dataclass(frozen=True)
 class ServerConfig:
     """One server: a program (`command`, `args`, `env`, `cwd`) or a service (`url`, `headers`). `network`: the program
-    may use the network. `timeout`, `startup_timeout`: seconds for a call and for the start. `source` is the file."""
+    may use the network. `disabled`: it is left out, and so is one of its name in a weaker file. `timeout`,
+    `startup_timeout`: seconds for a call and for the start. `source` is the file."""
 
     name: str
     command: str = ""
@@ -47,9 +50,15 @@ class ServerConfig:
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     network: bool = False
+    disabled: bool = False
     timeout: float = CALL_SECONDS
     startup_timeout: float = START_SECONDS
     source: str = ""
+
+    @property
+    def of_folder(self) -> bool:
+        """Whether it is the folder's, not the person's."""
+        return self.source in OF_FOLDER
 
     @property
     def where(self) -> str:
@@ -91,7 +100,7 @@ def find_servers(
             _add(servers, parse(data, name, None))
         except ConfigError as error:
             problems.append(str(error))
-    return Found(tuple(servers.values()), tuple(problems), tuple(waiting))
+    return Found(tuple(s for s in servers.values() if not s.disabled), tuple(problems), tuple(waiting))
 
 
 def _add(servers: dict[str, ServerConfig], more: Sequence[ServerConfig]) -> None:
@@ -112,22 +121,17 @@ def parse(data: bytes, source: str, env: Mapping[str, str] | None) -> tuple[Serv
     ConfigError."""
     try:
         found = json.loads(data.decode("utf-8-sig"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{source} is not JSON: {error}") from None
     servers = found.get("mcpServers") if isinstance(found, dict) else None
     if not isinstance(servers, dict):
         raise ConfigError(f'{source} has no table of servers: {{"mcpServers": {{"name": {{"command": ...}}}}}}')
-    made = [_server(name, entry, source, env) for name, entry in servers.items() if not _disabled(entry)]
-    return tuple(made)
-
-
-def _disabled(entry: Any) -> bool:
-    return isinstance(entry, dict) and entry.get("disabled") is True
+    return tuple(_server(name, entry, source, env) for name, entry in servers.items())
 
 
 _SHAPES: Mapping[str, tuple[type, ...]] = {
     "command": (str,), "args": (list,), "env": (dict,), "cwd": (str,), "url": (str,), "headers": (dict,),
-    "network": (bool,), "timeout": (int, float), "startup_timeout": (int, float),
+    "network": (bool,), "disabled": (bool,), "timeout": (int, float), "startup_timeout": (int, float),
 }  # fmt: skip
 _WORDS = {str: "a text", list: "a list", dict: "a table", bool: "true or false", int: "a number"}
 
@@ -136,6 +140,8 @@ def _server(name: str, entry: Any, source: str, env: Mapping[str, str] | None) -
     where = f"{source}: the server {name!r}"
     if not isinstance(entry, dict):
         raise ConfigError(f"{where} must be a table")
+    if entry.get("disabled") is True:
+        return ServerConfig(name=name, source=source, disabled=True)
     for key, kinds in _SHAPES.items():
         value = entry.get(key)
         wrong = not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)
@@ -146,12 +152,23 @@ def _server(name: str, entry: Any, source: str, env: Mapping[str, str] | None) -
         raise ConfigError(f"{where} needs either a command or a url")
     if known.get("url") and not known["url"].startswith(("http://", "https://")):
         raise ConfigError(f"{where}: url must begin with http:// or https://")
-    if min(known.get("timeout", 1), known.get("startup_timeout", 1)) <= 0:
-        raise ConfigError(f"{where}: timeout and startup_timeout must be more than 0 seconds")
+    if not all(0 < known.get(key, 1) <= MOST_SECONDS for key in ("timeout", "startup_timeout")):
+        raise ConfigError(f"{where}: timeout and startup_timeout must be more than 0 seconds and a day at most")
+    if "\0" in "".join(_texts(known)):
+        raise ConfigError(f"{where} has a NUL in it, which no program can be given")
     try:
         return ServerConfig(name=name, source=source, **dict(_values(known, env)))
     except LookupError as error:
         raise ConfigError(f"{where}: there is no variable {error.args[0]} in the environment") from None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a configuration, keys included."""
+    if isinstance(value, (dict, list)):
+        for part in value if isinstance(value, list) else (*value, *value.values()):
+            yield from _texts(part)
+    elif isinstance(value, str):
+        yield value
 
 
 def _values(known: Mapping[str, Any], env: Mapping[str, str] | None) -> Iterator[tuple[str, Any]]:

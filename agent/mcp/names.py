@@ -21,9 +21,11 @@ def clean(name: str) -> str:
     return re.sub(r"__+", "_", _FOREIGN.sub("_", name)).strip("_") or "x"
 
 
-def server_names(names: Iterable[str]) -> dict[str, str]:
-    """Name of each server -> what it is called in the names of its tools; no two are called the same."""
-    return _distinct(names, MOST_SERVER)
+def server_names(names: Iterable[str], later: Iterable[str] = ()) -> dict[str, str]:
+    """Name of each server -> what it is called in the names of its tools; no two are called the same, and none of
+    `later` is called as another one would be without it."""
+    first = _distinct(names, MOST_SERVER)
+    return first | _distinct((name for name in later if name not in first), MOST_SERVER, first.values())
 
 
 def tool_names(server: str, names: Iterable[str]) -> dict[str, str]:
@@ -32,11 +34,12 @@ def tool_names(server: str, names: Iterable[str]) -> dict[str, str]:
     return {name: head + called for name, called in _distinct(names, MOST - len(head)).items()}
 
 
-def _distinct(names: Iterable[str], most: int) -> dict[str, str]:
-    """A name that is fit as it is keeps it, whatever else there is: rules that name it mean this one."""
+def _distinct(names: Iterable[str], most: int, given: Iterable[str] = ()) -> dict[str, str]:
+    """A name that is fit as it is keeps it, unless it is `given` away: rules that name it mean this one."""
     listed = list(dict.fromkeys(names))
-    found = {name: name for name in listed if clean(name) == name and len(name) <= most}
-    taken = set(found)
+    taken = set(given)
+    found = {name: name for name in listed if clean(name) == name and len(name) <= most and name not in taken}
+    taken |= set(found)
     for name in listed:
         if name not in found:
             called = clean(name)

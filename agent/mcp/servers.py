@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from agent.mcp.child import Child
@@ -23,6 +23,8 @@ from agent.mcp.tool import MOST_DESCRIPTION, TAKES_ALL, McpTool, parameters_of, 
 from agent.safety import CONFINEMENT, Safety
 from tools.base import ToolContext, ToolFailure, ToolOutput
 
+_LOADERS = re.compile(r"LD_|DYLD_|GLIBC_|GCONV_PATH$|LOCPATH$|.*=")
+"""Variables that the loader and the C library of any program obey; a name with a = in it is two things at once."""
 _STRICTEST_FIRST = ("read-only", "workspace", "network", "off")
 
 
@@ -43,7 +45,9 @@ class Servers:
     """All servers of a session."""
 
     def __init__(self, configs: Sequence[ServerConfig], safety: Safety) -> None:
-        names = server_names(c.name for c in configs)
+        # The person's own rules name their servers, so a folder's cannot take such a name.
+        parts = [[c.name for c in configs if c.of_folder is folders] for folders in (False, True)]
+        names = server_names(*parts)
         self.all = [Server(config, names[config.name]) for config in configs]
         self._safety, self._started = safety, False
 
@@ -185,10 +189,14 @@ class Servers:
     def _make(self, config: ServerConfig, confinement: str) -> Link:
         if config.url:
             return Link(partial(service, config.url, config.headers), None, "")
-        cwd = self._safety.root / Path(config.cwd).expanduser()
+        cwd = self._safety.root / os.path.expanduser(config.cwd)
         command = os.path.expanduser(config.command)
-        argv = self._safety.wrap_child([command, *config.args], cwd, confinement)
-        child = Child(argv, {**self._safety.env, **config.env}, cwd)
+        # What steers the loader would otherwise run code in the programs that set up the sandbox, outside of it.
+        loaded = [f"{name}={value}" for name, value in config.env.items() if _LOADERS.match(name)]
+        env = {name: value for name, value in config.env.items() if not _LOADERS.match(name)}
+        inside = ["/usr/bin/env", *loaded] if loaded else []
+        argv = self._safety.wrap_child([*inside, command, *config.args], cwd, confinement)
+        child = Child(argv, {**self._safety.env, **env}, cwd)
         return Link(child.streams, child, confinement)
 
     def _drop(self, server: Server, *, at_once: bool = False) -> None:

@@ -33,8 +33,12 @@ def server_confinement(mode: str, confined: bool, network: bool) -> Confinement:
 def judge(tool: McpTool, rules: Iterable[Rule], mode: str, confined: bool) -> Judgement:
     """What may happen to a call, by the rules, the mode and where the server runs."""
     name = mcp_name(tool.name)
-    spelled = (name, f"{tool.server}/{tool.remote}")
-    rule = strongest(r for r in rules if r.tool in ("mcp", "*") and any(name_matches(r.pattern, s) for s in spelled))
+    named = f"{tool.server}/{tool.remote}"
+    fits = [r for r in rules if r.tool in ("mcp", "*") and any(name_matches(r.pattern, s) for s in (name, named))]
+    # A server may be called docs/x: what is allowed of the server docs is not meant for it.
+    rule = strongest(
+        r for r in fits if r.decision != "allow" or "/" not in tool.server or name_matches(r.pattern, name)
+    )
     if rule is not None and rule.decision == "deny":
         return Judgement("deny", f"your rule {rule} forbids it", str(rule), name)
     held: Confinement = server_confinement(mode, confined, tool.online) if tool.program else ""

@@ -33,10 +33,14 @@ def test_a_server_in_all_its_parts() -> None:
             "p", command="/b/x", args=("-t", "t"), env={"K": "t"}, cwd="sub", network=True, timeout=5, source="f"
         ),
         ServerConfig("s", url=service["url"], headers={"A": "Bearer t"}, source="f"),  # type: ignore[arg-type]
+        ServerConfig("off", disabled=True, source="f"),
     )
-    assert [s.where for s in found] == ["/b/x -t t", "https://example.org/mcp"]
+    assert [s.where for s in found[:2]] == ["/b/x -t t", "https://example.org/mcp"]
     assert parse(of({"p": {"command": "${BIN}"}}), "f", None)[0].command == "${BIN}"
     assert expand("$HOME ${A:-} ${A:-b}", {}) == "$HOME  b"
+
+
+TIMES = "timeout and startup_timeout must be more than 0 seconds and a day at most"
 
 
 @pytest.mark.parametrize(
@@ -51,8 +55,13 @@ def test_a_server_in_all_its_parts() -> None:
         (of({"a": {"command": "x", "args": "y"}}), "f: the server 'a': args must be a list"),
         (of({"a": {"command": "x", "network": "yes"}}), "f: the server 'a': network must be true or false"),
         (of({"a": {"command": "x", "timeout": True}}), "f: the server 'a': timeout must be a number"),
-        (of({"a": {"command": "x", "timeout": 0}}), "f: the server 'a': timeout and startup_timeout must be more "
-         "than 0 seconds"),
+        (of({"a": {"command": "x", "timeout": 0}}), f"f: the server 'a': {TIMES}"),
+        (of({"a": {"command": "x", "timeout": float("nan")}}), f"f: the server 'a': {TIMES}"),
+        (of({"a": {"command": "x", "startup_timeout": 10**400}}), f"f: the server 'a': {TIMES}"),
+        (of({"a": {"command": "x", "env": {"A\0": "b"}}}), "f: the server 'a' has a NUL in it, which no program can be "
+         "given"),
+        (b"[" * 100_000, "f is not JSON: maximum recursion depth exceeded while decoding a JSON array from a unicode "
+         "string"),
         (of({"a": {"url": "file:///etc/passwd"}}), "f: the server 'a': url must begin with http:// or https://"),
         (of({"a": {"command": "${NONE}"}}), "f: the server 'a': there is no variable NONE in the environment"),
     ],
@@ -80,6 +89,16 @@ def test_the_stronger_file_names_the_server(tmp_path: Path) -> None:
     trust.grant()
     assert found() == {"a": str(named), "b": own, "c": ".refold/mcp.json", "d": ".mcp.json"}
     assert found(own=False) == {"a": str(named)}
+
+
+def test_a_server_that_is_put_aside_is_not_replaced_by_one_of_its_name(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "mcp.json").write_bytes(of({"docs": {"command": "mine", "disabled": True}}))
+    (tmp_path / ".mcp.json").write_bytes(of({"docs": {"command": "theirs"}, "more": {"command": "more"}}))
+    trust = Trust(tmp_path / "home", tmp_path)
+    trust.grant()
+    found = find_servers(tmp_path / "home", trust, env={})
+    assert [(s.name, s.command) for s in found.servers] == [("more", "more")]
 
 
 def test_a_broken_file_is_one_line_and_the_session_goes_on(tmp_path: Path) -> None:

@@ -209,6 +209,28 @@ def test_no_key_of_ours_is_in_the_environment_of_a_server(base: Path, monkeypatc
     assert not {"sk-the-key-itself", "gh-token"} & set(found.values())
 
 
+@pytest.mark.parametrize("rung", PRESENT, ids=lambda rung: rung.kind)
+def test_what_steers_the_loader_counts_inside_of_the_sandbox_only(base: Path, rung: Rung) -> None:
+    """A folder's server could name a library of its own, to be loaded into what sets up the sandbox."""
+    steers = {"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(base / "outside" / "loaded"), "PLAIN": "x"}
+    with Desk(base, "auto", [attempt("environ")], {"evil": {**EVIL, "env": steers}}, rung=rung) as desk:
+        found = json.loads(desk.send()[0].removeprefix("ok: "))
+    assert {name: found[name] for name in steers} == steers
+    assert [p.name for p in (base / "outside").iterdir() if p.name.startswith("loaded")] == []
+
+
+def test_odd_places_and_texts_are_one_line_each(base: Path) -> None:
+    servers = {
+        "no home": {**EVIL, "cwd": "~nobody-of-this-name/x"},
+        "half": {**EVIL, "args": ["\ud800"]},
+        "home of none": {"command": "~nobody-of-this-name/x"},
+    }
+    with Desk(base, "auto", [], servers) as desk:
+        desk.send()
+        left_out = [n.partition(":")[0] for n in desk.notices if "left out" in n]
+    assert left_out == [f"The MCP server {name} is left out" for name in servers]
+
+
 @pytest.mark.parametrize("name", [".mcp.json", ".refold/mcp.json"])
 def test_the_servers_of_a_folder_start_only_once_it_is_trusted(base: Path, name: str) -> None:
     with Desk(base, "yolo", [], {}) as desk:
@@ -298,7 +320,7 @@ def test_the_real_command_names_servers_and_tools_first(base: Path) -> None:
 
 
 def test_a_leash_ends_what_a_program_left_behind(tmp_path: Path) -> None:
-    leash = Path(__file__).resolve().parents[3] / "agent" / "mcp" / "leash.py"
+    leash = Path(__file__).resolve().parents[3] / "agent" / "leash.py"
     left = f"import os, time; os.setsid(); time.sleep(60) # {tmp_path}"
     program = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {left!r}])"
     read_end, write_end = os.pipe()

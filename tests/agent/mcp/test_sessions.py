@@ -114,6 +114,10 @@ def test_names() -> None:
     assert all(len(c) <= 24 for c in found.values())
     assert len(set(found.values())) == len(found)
     assert clean("__a__b--c__") == "a_b--c"
+    # Rules of the person's name what theirs are called: a folder's cannot become that.
+    assert server_names(["my.docs", "x"], ["my_docs", "y", "x"]) == {
+        "my.docs": "my_docs", "x": "x", "my_docs": "my_docs_8287f0", "y": "y",
+    }  # fmt: skip
     assert tool_names("s", ["t", "t"]) == {"t": "mcp__s__t"}
 
 
