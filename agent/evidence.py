@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from runtime.context.sightings import exit_of
 from runtime.events import Event, TaskEvent, ToolFinished, ToolStarted
 from transcripts.records import ToolResult
 
@@ -53,8 +54,8 @@ class Evidence:
                 pass
 
     def _finished(self, result: ToolResult, writes: bool) -> None:
-        command, code = result.meta.get("command"), result.meta.get("exit_code")
-        if isinstance(command, str) and isinstance(code, int):
+        command, code = result.meta.get("command"), exit_of(result.meta)
+        if isinstance(command, str) and code is not None:
             self._ran(command, code)
         elif writes and result.status == "ok":
             for name in dict.fromkeys(PurePath(path).name for path in result.files):

@@ -76,3 +76,12 @@ def test_a_turn_that_only_talked_says_nothing() -> None:
     ran(evidence, "pytest -q", 0)
     assert evidence.line() != ""
     assert evidence.line() == ""
+
+
+def test_a_check_that_failed_in_a_pipe_has_failed() -> None:
+    evidence = Evidence(lambda: 5.0)
+    call = ToolCall("c", "bash", json.dumps({"command": "pytest -q | tail -3"}))
+    meta = {"command": "pytest -q | tail -3", "exit_code": 0, "pipe": [1, 0]}
+    evidence.see(ToolFinished(call, ToolResult(call.id, "bash", "1 failed", meta=meta), 1))
+    said = "pytest -q | tail -3: exit 1, just now, nothing edited since"
+    assert (evidence.holds(), evidence.line()) == (False, said)

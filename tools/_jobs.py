@@ -62,6 +62,8 @@ class Job:
     keep: bool = False
     overflowed: bool = False
     confined: bool = False
+    pipe: tuple[int, ...] = ()
+    """How each part of the pipe ended that it ended with, once that is known."""
 
     @property
     def exit_code(self) -> int | None:
@@ -190,8 +192,17 @@ def _argv(ctx: ToolContext, command: str, pipe: int) -> list[str]:
     """The shell that runs a command and then says in `pipe` where it ended. The command is an argument of its own, so
     that its lines keep their numbers in error messages."""
     shell = shutil.which("bash", path=ctx.env.get("PATH")) or "/bin/sh"
-    where = f'trap "{{ pwd >&{pipe}; }} 2>/dev/null" EXIT; eval "$1" {pipe}>&-'
-    return [shell, "-c", where, "bash", command]
+    where = f'trap "{{ echo \\"\\${{__codes-}}\\"; pwd; }} >&{pipe} 2>/dev/null" EXIT; eval "$1" {pipe}>&-'
+    return [shell, "-c", where, "bash", command + (_CODES if _asks_for_codes(shell, command) else "")]
+
+
+_CODES = '\n\n{ __codes="$? ${PIPESTATUS[*]}"; exit "${__codes%% *}"; } 2>/dev/null'
+"""Takes down how the parts of a pipe ended, for the shell's own code is that of the last part alone."""
+
+
+def _asks_for_codes(shell: str, command: str) -> bool:
+    """Whether a command may end with a pipe. Behind a here-document that is left open, what is added would be text."""
+    return "|" in command and "<<" not in command and os.path.basename(shell) == "bash"
 
 
 def _spawn(ctx: ToolContext, argv: list[str], cwd: Path, output: Path, pipe: int, mark: str) -> subprocess.Popen[bytes]:
@@ -247,11 +258,14 @@ def _show(job: Job, shown: int, decoder: codecs.IncrementalDecoder, progress: Ca
 
 
 def final_cwd(job: Job) -> str:
-    """The directory the shell ended in; "" where it did not say (it was replaced or killed)."""
+    """The directory the shell ended in; "" where it did not say (it was replaced or killed). Takes down `pipe`."""
     if job.cwd_pipe < 0:
         return ""
     try:
-        return os.read(job.cwd_pipe, 65536).decode("utf-8", "surrogateescape").removesuffix("\n")
+        said = os.read(job.cwd_pipe, 65536).decode("utf-8", "surrogateescape")
+        codes, _, cwd = said.removesuffix("\n").partition("\n")
+        job.pipe = tuple(int(code) for code in codes.split()[1:] if code.isdigit())
+        return cwd
     except OSError:
         return ""
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -87,6 +87,8 @@ def _finished(ctx: ToolContext, job: Job, note: str) -> ToolOutput:
     moved = _follow(ctx, job)
     code = job.exit_code or 0
     tail = [ended_words(job)] if code or job.overflowed else []
+    if hidden_failure(job.pipe):
+        tail.append(f"[exit codes in the pipe: {', '.join(map(str, job.pipe))}]")
     running = settle(ctx, job)
     if running:
         tail.append(f"[it left processes running: job {job.id}; jobs can read and stop it]")
@@ -141,6 +143,8 @@ def _result(ctx: ToolContext, job: Job, tail: str, ok: bool, note: str = "") -> 
     }
     if job.exit_code is None:
         meta["job"] = job.id
+    if hidden_failure(job.pipe):
+        meta["pipe"] = list(job.pipe)
     if left_out:
         meta["output"] = str(job.output)
         tail = f"{cut_words(ctx, job)}\n{tail}".rstrip()
@@ -148,6 +152,15 @@ def _result(ctx: ToolContext, job: Job, tail: str, ok: bool, note: str = "") -> 
     if not body:
         body = "(no output)" + (", exit code 0" if job.exit_code == 0 and ok else "")
     return ToolOutput(note + "\n".join(part for part in (body, tail) if part), ok=ok, meta=meta, keep="both")
+
+
+_SIGPIPE = 128 + 13
+
+
+def hidden_failure(codes: Sequence[int]) -> bool:
+    """Whether a part of a pipe failed that the shell's exit code does not tell of. One that ends because nobody reads
+    on any more (`| head`) did not fail."""
+    return any(code not in (0, _SIGPIPE) for code in codes[:-1])
 
 
 def cut_words(ctx: ToolContext, job: Job) -> str:

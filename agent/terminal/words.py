@@ -16,13 +16,15 @@ STATUS = {
     "unknown": "unknown whether it ran",
 }  # fmt: skip
 
-_EXIT = re.compile(r"\[exit code -?\d+[^\]]*\]")
+_EXIT = re.compile(r"\[exit codes? (in the pipe: )?-?\d+[^\]]*\]")
 
 
 def lines_of(result: ToolResult) -> list[str]:
     """The output as harmless lines, without empty ones at both ends and without the exit code, which the title has."""
     lines = plain(result.text).expandtabs(4).strip("\n").split("\n") if result.text.strip() else []
-    return lines[:-1] if lines and _EXIT.fullmatch(lines[-1]) else lines
+    while lines and _EXIT.fullmatch(lines[-1]):
+        lines.pop()
+    return lines
 
 
 def facts(result: ToolResult) -> str:
@@ -32,7 +34,7 @@ def facts(result: ToolResult) -> str:
     code = meta.get("exit_code")
     if code is not None and (code or result.name == "bash") and result.status != "interrupted":
         parts[0] = parts[0] if result.status not in ("ok", "error") else ""
-        parts.append(f"exit {code}")
+        parts.append(f"exit {' | '.join(map(str, meta['pipe']))}" if meta.get("pipe") else f"exit {code}")
     if isinstance(meta.get("seconds"), (int, float)) and meta["seconds"] >= 0.1:
         parts.append(seconds(meta["seconds"]))
     if meta.get("task"):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.context.hashes import UNREADABLE, file_hash
-from runtime.context.sightings import command_kind, constraints, failed_tests, made, named
+from runtime.context.sightings import command_kind, constraints, exit_of, failed_tests, made, named
 from transcripts.log import Entry
 
 _MOST = {"constraints": 40, "named": 160, "files": 120, "commands": 32, "failing": 40, "made": 16, "todo": 50}
@@ -70,7 +70,7 @@ def _result(facts: dict[str, Any], seq: int, record: Any) -> None:
         for path, sha in record.files.items():
             _file(facts, seq, record.name in _WRITERS, {**meta, "path": path, "sha": sha})
     if isinstance(meta.get("command"), str):
-        _command(facts, seq, meta["command"], meta.get("exit_code"), record.text)
+        _command(facts, seq, meta["command"], exit_of(meta), record.text)
     if isinstance(meta.get("todo"), list):
         items = [item for item in meta["todo"] if isinstance(item, dict)][: _MOST["todo"]]
         facts["todo"] = [{k: str(item.get(k, ""))[:200] for k in ("text", "status")} for item in items]

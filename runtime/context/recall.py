@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from runtime.context.discard.tool_results import superseded
 from runtime.context.rounds import RoundSegmenter
+from runtime.context.sightings import exit_of
 from transcripts.blobs import Blobs
 from transcripts.log import Entry
 
@@ -124,8 +125,8 @@ def _about(entry: Entry) -> str:
 
 def _label(entry: Entry) -> str:
     if entry.kind == "tool_result":
-        meta, where = entry.record.meta, entry.record.about[:80]
-        ended = f" (exit {meta['exit_code']})" if meta.get("exit_code") is not None else ""
+        code, where = exit_of(entry.record.meta), entry.record.about[:80]
+        ended = f" (exit {code})" if code is not None else ""
         return f"{entry.record.name} {where}{ended}".strip()
     return {"user": "user", "assistant": "you"}[entry.kind]
 

@@ -218,3 +218,13 @@ def test_the_state_never_takes_more_than_its_share_of_the_window(seed):
             assert engine.estimator.tokens(engine.estimator.units(state)) <= STATE_SHARE * drawn.window
             kept = outcome.checkpoint.meta["retained"]
             assert kept["in_view"] + kept["by_id"] == kept["total"]
+
+
+def test_a_test_that_failed_in_a_pipe_is_failing():
+    meta = {"command": "pytest -q | tail -3", "exit_code": 0, "pipe": [1, 0]}
+    result = ToolResult("c", "bash", "FAILED tests/test_a.py::test_b - no\n1 failed", meta=meta)
+    facts = gather(empty_facts(), [Entry(4, "", "tool_result", result)])
+    assert (facts["failing"], facts["commands"]) == (
+        {"tests/test_a.py::test_b": {"seq": 4, "command": "pytest -q | tail -3"}},
+        {"pytest": {"seq": 4, "command": "pytest -q | tail -3", "exit": 1}},
+    )

@@ -361,3 +361,27 @@ def test_no_descriptor_is_left_open(ws):
         ws.call("jobs", action="wait", id=jobs_of(ws.ctx).last)
     assert len(os.listdir("/proc/self/fd")) == len(before)
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_nswap == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "pipe"),
+    [
+        ("false | true", "(no output), exit code 0\n[exit codes in the pipe: 1, 0]", [1, 0]),
+        (
+            "cd /; (exit 4) | cat | cat # why",
+            "(no output), exit code 0\n[exit codes in the pipe: 4, 0, 0]\n[cwd: /]",
+            [4, 0, 0],
+        ),
+        ("(exit 3) | (exit 7)", "(no output)\n[exit code 7]\n[exit codes in the pipe: 3, 7]", [3, 7]),
+        ("exit 5 | true", "(no output), exit code 0\n[exit codes in the pipe: 5, 0]", [5, 0]),
+        ("yes | head -1", "y", None),
+        ("true | true", "(no output), exit code 0", None),
+        ("false | true; echo done", "done", None),
+        ("false || true", "(no output), exit code 0", None),
+        ("echo a | cat \\", "a", None),
+        ("cat <<E\na | b\nE", "a | b", None),
+    ],
+)
+def test_a_failure_inside_of_a_pipe_is_told(ws, command, said, pipe):
+    output = ws.call("bash", command=command)
+    assert (output.text, output.meta.get("pipe")) == (said, pipe)

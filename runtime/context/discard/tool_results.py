@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from runtime.context.draft import Draft
 from runtime.context.facts import validity
 from runtime.context.rounds import Step
+from runtime.context.sightings import exit_of
 from transcripts.log import Entry
 from transcripts.records import ToolCall
 
@@ -96,7 +97,7 @@ def _truth(entry: Entry, later: int) -> str:
         return f"superseded by #{later}; "
     if files:
         return _stand(files)
-    code = entry.record.meta.get("exit_code")
+    code = exit_of(entry.record.meta)
     return f"exit {code}; " if code is not None else ""
 
 
