@@ -43,10 +43,11 @@ def of_part(part: Part, others: Sequence[Part]) -> str:
 _DELETES = re.compile(
     r"(?<![\w-])rm\s+(?:-[\w-]+\s+)*-(?:[a-zA-Z]*[rR][a-zA-Z]*f|[a-zA-Z]*f[a-zA-Z]*[rR])|"
     r"\b(?:rmtree|rm_rf|rmSync)\s*\([\s'\"(]*[/~]|"
-    r"Remove-Item\b.*-Rec|\brm\b.*-Recurse|\b(?:del|rd|rmdir)\s+/[sqfSQF]\b",
+    r"Remove-Item\b.{0,200}-Rec|\brm\b.{0,200}-Recurse|\b(?:del|rd|rmdir)\s+/[sqfSQF]\b",
     re.DOTALL,
 )
-_REVERSE = re.compile(r"\bsocket\b.*(?:\bdup2\s*\(|\bpty\.spawn)|/dev/(?:tcp|udp)/", re.DOTALL)
+_CONNECTION = re.compile(r"\bsocket\b")
+_SHELL_ON_IT = re.compile(r"\bdup2\s*\(|\bpty\.spawn")
 
 
 def _of_hidden(part: Part, others: Sequence[Part]) -> str:
@@ -57,7 +58,7 @@ def _of_hidden(part: Part, others: Sequence[Part]) -> str:
     for text in hidden.texts(part, others):
         if _DELETES.search(text):
             return f"{part.program} may run a deletion of everything in a folder"
-        if _REVERSE.search(text):
+        if "/dev/tcp/" in text or _CONNECTION.search(text) and _SHELL_ON_IT.search(text):
             return f"{part.program} may open a shell to the network"
     return ""
 

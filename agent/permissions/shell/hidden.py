@@ -48,7 +48,7 @@ def starts(part: Part) -> Iterator[Sequence[Word]]:
 def texts(part: Part, others: Sequence[Part]) -> Iterator[str]:
     """The texts a part may run: its arguments of several words, its here-document, what is piped into a shell."""
     if part.program in SHELLS:
-        for other in (o for o in others if feeds(o, part)):
+        for other in (o for o in others if feeds(o, part)) if part.stages else ():
             yield " ".join(w.text for w in other.args)
             if other.script:
                 yield other.script.text

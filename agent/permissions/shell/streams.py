@@ -23,14 +23,18 @@ def of_stream(part: Part, others: Sequence[Part]) -> str:
         return _secrets_out(part, others) or _runs_fetched(part, others)
     inside = [o for o in others if o.owner == part.number]
     if part.program in _INTERPRETERS | {"iex", "Invoke-Expression"} and _reads_input(part):
-        inside += [o for o in others if hidden.feeds(o, part)]
+        inside += _feeding(part, others)
     if part.program in SHELLS and any(w.known and w.text.startswith("-") and "c" in w.text for w in part.args):
         # In `curl x | xargs sh -c` the text comes by way of xargs.
-        inside += [o for o in others if part.via == "xargs" and hidden.feeds(o, part)]
+        inside += _feeding(part, others) if part.via == "xargs" else []
     fetcher = next((o for o in inside if contacts(o) or o.program in _DECODERS | _FETCHERS), None)
     if fetcher:
         return f"{part.program} runs what {fetcher.program} brings"
     return _to_network(part, others) or _runs_fetched(part, others)
+
+
+def _feeding(part: Part, others: Sequence[Part]) -> list[Part]:
+    return [o for o in others if hidden.feeds(o, part)] if part.stages else []
 
 
 _FETCHERS = frozenset({"iwr", "irm", "Invoke-WebRequest", "Invoke-RestMethod"})
@@ -42,9 +46,11 @@ def _to_network(part: Part, others: Sequence[Part]) -> str:
     if part.program not in SHELLS:
         return ""
     held = any(_ONLINE.match(r.target.text) for r in part.redirects)
-    opened = any(_ONLINE.match(r.target.text) and o.program == "exec" for o in others for r in o.redirects)
-    talks = any(hidden.feeds(part, o) and o.program in ("nc", "ncat", "netcat", "socat", "telnet") for o in others)
-    return "it opens a shell to the network" if held or talks or (opened and _reads_input(part)) else ""
+    if not held and _reads_input(part):
+        held = any(_ONLINE.match(r.target.text) and o.program == "exec" for o in others for r in o.redirects)
+    if not held and part.stages:
+        held = any(hidden.feeds(part, o) and o.program in ("nc", "ncat", "netcat", "socat", "telnet") for o in others)
+    return "it opens a shell to the network" if held else ""
 
 
 def _runs_fetched(part: Part, others: Sequence[Part]) -> str:
@@ -55,8 +61,14 @@ def _runs_fetched(part: Part, others: Sequence[Part]) -> str:
         named = part.words[0].text if part.words[0].known and "/" in part.words[0].text else ""
     if not named:
         return ""
+    name = os.path.basename(named)
     for other in others:
-        if other.number < part.number and contacts(other) and os.path.basename(named) in _fetched(other):
+        if (
+            (other.redirects or name in other.text)
+            and other.number < part.number
+            and contacts(other)
+            and name in _fetched(other)
+        ):
             return f"{part.program} runs what {other.program} brings"
     return ""
 
