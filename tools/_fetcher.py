@@ -1,7 +1,8 @@
 """Gets one page over HTTP. Run as a program of its own, so that it can be stopped, and put into the sandbox, like any
 command: python _fetcher.py REQUEST, with {"url", "seconds", "most"} as JSON.
 
-Prints one line of JSON (status, url, type, charset, cut; or error), then the body. Nothing of ours is imported.
+Prints one line of JSON (status, url, type, charset, cut; or error; or moved, an address elsewhere), then the body.
+Nothing of ours is imported.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import urllib.request
 import zlib
 from email.message import Message
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 _HEADERS = {
     "User-Agent": "Mozilla/5.0 (compatible; refold)",
@@ -22,27 +24,41 @@ _HEADERS = {
 }
 
 
-class _OnlyHttp(urllib.request.HTTPRedirectHandler):
-    """Follows a redirect only to another http or https address."""
+class _ElsewhereError(Exception):
+    """A page has moved to another host, which nobody has allowed yet; the text is its address."""
+
+
+class _SameHost(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect only to another http or https address of the same host."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
-        """None (an error) for any other kind of address."""
+        """None (an error) for any other kind of address. Raises _ElsewhereError."""
         if not newurl.lower().startswith(("http://", "https://")):
             return None
+        if _host(newurl) != _host(req.full_url):
+            raise _ElsewhereError(newurl)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _host(url: str) -> tuple[str, int]:
+    """Name and port; the usual ports of http and https are one, for many sites move from one to the other."""
+    parts = urlsplit(url)
+    return (parts.hostname or "").rstrip("."), 443 if parts.port in (None, 80, 443) else parts.port
 
 
 def main(request: dict[str, Any]) -> None:
     """Prints the answer."""
-    opener = urllib.request.build_opener(_OnlyHttp)
+    opener = urllib.request.build_opener(_SameHost)
     try:
         with opener.open(urllib.request.Request(request["url"], headers=_HEADERS), timeout=request["seconds"]) as page:
             answer(page.status, page.url, page.headers, page, request)
     except urllib.error.HTTPError as error:
         with error:
             answer(error.code, error.url or request["url"], error.headers, error, request)
+    except _ElsewhereError as error:
+        print(json.dumps({"moved": str(error)}))
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         print(json.dumps({"error": str(reason) or type(reason).__name__}))

@@ -96,6 +96,8 @@ async def _get(ctx: ToolContext, url: str) -> tuple[dict[str, Any], bytes]:
             await process.wait()
     first, _, body = out.partition(b"\n")
     head = json.loads(first or b'{"error": "the page could not be fetched"}')
+    if "moved" in head:
+        raise ToolFailure(f"{url} redirects to another host: {head['moved']} (fetch that address to go on).")
     if "error" in head:
         raise ToolFailure(f"{url}: {head['error']}.")
     return head, body

@@ -55,6 +55,10 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(302, "text/plain", b"", Location="/loop")
         elif path == "/moved":
             self.answer(301, "text/plain", b"", Location="/data.json")
+        elif path in ("/elsewhere", "/sideways"):
+            port = self.server.server_address[1]
+            where = f"http://localhost:{port}/long?q=1" if path == "/elsewhere" else "http://127.0.0.1:9/long"
+            self.answer(302, "text/plain", b"", Location=where)
         elif path == "/file":
             self.answer(302, "text/plain", b"", Location="file:///etc/passwd")
         elif path == "/slow":
@@ -145,6 +149,16 @@ def test_size_is_bounded(ws, base):
 def test_what_does_not_come_says_why(ws, base, url, words):
     out = ws.call("fetch", url=url.replace("BASE", base))
     assert not out.ok and words.replace("BASE", base) in out.text
+
+
+@pytest.mark.parametrize(
+    ("path", "host"), [("/elsewhere", "localhost:PORT/long?q=1"), ("/sideways", "127.0.0.1:9/long")]
+)
+def test_another_host_is_told_not_followed(ws, base, path, host):
+    where = f"http://{host}".replace("PORT", base.rpartition(":")[2])
+    out = ws.call("fetch", url=base + path)
+    said = f"{base}{path} redirects to another host: {where} (fetch that address to go on)."
+    assert (out.ok, out.text) == (False, said)
 
 
 def test_a_redirect_without_end(ws, base):
