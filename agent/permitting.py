@@ -8,16 +8,27 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agent.permissions import Approval, Approver, Judgement, Verdict
+from agent.permissions import Approval, Approver, Judgement, Verdict, strictest
 from agent.review import apply, contents_of
 from agent.safety import Safety
 from runtime.crew import Permit
-from tools.base import Tool, Toolbox, ToolContext, check_arguments
+from tools._held import targets_of
+from tools.base import Tool, Toolbox, ToolContext, ToolFailure, check_arguments
 from transcripts.log import Entry
 from transcripts.records import Note, ToolCall
 
 Judge = Callable[[Tool, Mapping[str, Any], ToolContext], Judgement]
 Before = Callable[[ToolCall, Tool, Mapping[str, Any], ToolContext, Judgement], Awaitable[Judgement]]
+
+
+def _targets(tool: Tool, args: Mapping[str, Any], ctx: ToolContext) -> frozenset[str] | None:
+    """The files that a call of a tool for files works on; None for other tools."""
+    try:
+        if tool.writes is not None:
+            return targets_of(tool.writes(ctx, args))
+        return targets_of([ctx.resolve(str(args["path"]))]) if tool.name == "read" else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ToolFailure):
+        return None
 
 
 @dataclass
@@ -41,7 +52,9 @@ class Permitting:
         problem, args = check_arguments(tool.schema, call.args)
         if problem:
             return Permit(True)
-        judgement = self.judge(tool, args, ctx)
+        ctx.targets.pop(call.id, None)
+        mode, targets = self.safety.permissions.mode, _targets(tool, args, ctx)
+        judgement = self._judged(tool, args, targets)
         if self.before is not None:
             judgement = await self.before(call, tool, args, ctx, judgement)
         if judgement.decision == "deny":
@@ -55,7 +68,18 @@ class Permitting:
         note = await self.safety.before(judgement, tool, args, ctx, f"{self.by}: {title}" if self.by else title)
         if note:
             self.safety.took(note, self.note(Note("snapshot", note)).seq)
+        if judgement.decision == "allow" and self.safety.permissions.mode != mode:
+            return await self.permit(call)  # hooks and the snapshot take their time, and the mode has changed
+        if targets is not None:
+            ctx.targets[call.id] = targets
         return Permit(True)
+
+    def _judged(self, tool: Tool, args: Mapping[str, Any], targets: frozenset[str] | None) -> Judgement:
+        """What may happen to a call, with all that its paths lead to now: it is held to these."""
+        found = [self.judge(tool, args, self.toolbox.ctx)]
+        gate = self.safety.permissions
+        look = gate.judge_path_write if tool.effect == "write" else gate.judge_path_read
+        return strictest([*found, *(look(target) for target in sorted(targets or ()))])
 
     async def _put_question(self, call: ToolCall, tool: Tool, args: dict[str, Any], judgement: Judgement) -> Permit:
         approve = self.approver()

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools._changed import changed
+from tools._files import remove, shown
 from tools._files import replace as replace_file
-from tools._files import shown
 from tools._seen import remember
 from tools.base import Tool, ToolContext, ToolFailure, ToolOutput
 
@@ -161,7 +161,7 @@ async def apply(review: Review, ctx: ToolContext) -> ToolOutput:
     except (OSError, ToolFailure):
         for path, before, after in written:
             if before is None:
-                path.unlink(missing_ok=True)
+                remove(path)
             else:
                 replace_file(path, before, after)
         raise

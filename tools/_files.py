@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from tools._held import folder_of, opened
+from tools._paths import real
 from tools.base import ToolContext, ToolFailure
 
 MAX_EDIT = 64 * 1024 * 1024
@@ -95,7 +97,8 @@ def load(ctx: ToolContext, path: Path, asked: str) -> bytes:
     size = regular(ctx, path, asked).st_size
     if size > MAX_EDIT:
         raise ToolFailure(f"{asked} has {size:,} bytes, more than this tool changes; use bash (sed, python).")
-    return path.read_bytes()
+    with opened(path) as source:
+        return source.read_bytes()
 
 
 def digest(data: bytes) -> str:
@@ -110,14 +113,25 @@ def replace(path: Path, data: bytes, before: bytes | None) -> str:
     was made from (None: there was no file); if the disk holds something else by now nothing is written. Raises
     ToolFailure for that, OSError for what the system refuses. Returns what the model should know of it, or "".
     """
-    target = Path(os.path.realpath(path))
+    target = Path(real(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with folder_of(target) as held:
+        return _replaced(held, data, before, path)
+
+
+def remove(path: Path) -> None:
+    """Removes a file, or the link that it is. Raises ToolFailure, OSError."""
+    with folder_of(Path(real(path.parent), path.name)) as held:
+        os.unlink(held)
+
+
+def _replaced(target: Path, data: bytes, before: bytes | None, path: Path) -> str:
     now = _bytes_of(target)
     if now != before:
         raise ToolFailure(f"{path} was changed by something else just now; nothing was written. Read it again.")
     old = os.stat(target) if before is not None else None
     if old and not old.st_mode & 0o222:
         raise ToolFailure(f"{path} is write-protected; nothing was written.")
-    target.parent.mkdir(parents=True, exist_ok=True)
     try:
         _swap(target, data, existed=old is not None)
     except OSError as error:
@@ -175,7 +189,7 @@ def _dress(new: Path, like: Path) -> None:
 def _in_place(target: Path, data: bytes) -> None:
     """For a folder that takes no new files: not in one step, but on disk before it returns. If it fails half way the
     old bytes are put back."""
-    with open(target, "r+b") as out:
+    with open(os.open(target, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC), "r+b") as out:
         before = out.read()
         try:
             _overwrite(out, data)

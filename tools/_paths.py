@@ -8,6 +8,17 @@ import unicodedata
 from pathlib import Path
 
 
+def real(path: str | Path) -> str:
+    """The path with every symlink resolved, also where its end does not exist. One that is put in the place of a folder
+    or taken away at this moment is looked at again. Raises OSError where that never ends."""
+    for _ in range(100):
+        try:
+            return os.path.realpath(path)
+        except OSError:
+            continue
+    return os.path.realpath(path)
+
+
 def existing_twin(path: Path) -> Path | None:
     """The only existing path that looks the same as this absolute one, part by part; None where there is none."""
     here = Path(path.anchor)

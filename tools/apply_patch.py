@@ -13,7 +13,7 @@ from tools._changed import Fates, new_bytes, preview_of, text_of
 from tools._diagnostics import new_problems
 from tools._diff import counts, unified
 from tools._edits import check_borders, elision, spliced
-from tools._files import digest, load, locate, replace, shown
+from tools._files import digest, load, locate, remove, replace, shown
 from tools._notebook import is_notebook
 from tools._patch import Step, named, parse, place
 from tools._seen import forget, remember, remember_whole, state, what_changed
@@ -140,7 +140,7 @@ def _commit(fates: dict[Path, Fate]) -> None:
 def _settle(where: Path, fate: Fate) -> None:
     if fate.after is None:
         if fate.before is not None:
-            where.unlink()
+            remove(where)
         return
     mode = os.stat(fate.like).st_mode & 0o7777 if fate.like and fate.before is None else None
     replace(where, fate.after, fate.before)
@@ -151,7 +151,7 @@ def _settle(where: Path, fate: Fate) -> None:
 def _undo(where: Path, fate: Fate) -> None:
     with contextlib.suppress(OSError, ToolFailure):
         if fate.before is None:
-            where.unlink(missing_ok=True)
+            remove(where)
             return
         now = where.read_bytes() if where.exists() else None
         if now != fate.before:

@@ -85,6 +85,8 @@ class ToolContext:
     """Puts a command line into the sandbox: (argv, cwd) -> argv. None runs it bare."""
     wrap_online: Callable[[list[str], Path], list[str]] | None = None
     """Like wrap, for a program whose work is the network (fetch)."""
+    targets: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Id of a call that may run -> the files it was judged for; it is held to them."""
     veiled: Callable[[str], bool] = lambda path: False
     """Whether a file (an absolute path) may not be read without a question; a search passes it over."""
     takes_images: bool = False
@@ -237,6 +239,9 @@ SMALL = ("read", "write", "edit", "bash")
 CALL: ContextVar[str] = ContextVar("call", default="")
 """The id of the call that runs in this asyncio task."""
 
+TARGETS: ContextVar[frozenset[str] | None] = ContextVar("targets", default=None)
+"""The files that the call of this asyncio task was judged for, links resolved; None where nobody judged it."""
+
 
 @dataclass
 class Toolbox:
@@ -260,6 +265,7 @@ class Toolbox:
         """Runs one call, in an asyncio task of its own. The model's mistakes come back as a ToolOutput with ok=False;
         only bugs raise."""
         CALL.set(ident)
+        TARGETS.set(self.ctx.targets.pop(ident, None))
         found = self.tools.get(name)
         if found is None:
             return ToolOutput(f"There is no tool {name!r}. The tools are: {', '.join(self.tools)}.", ok=False)

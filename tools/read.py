@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tools._files import digest, locate, regular, shown
+from tools._held import opened
 from tools._notebook import cells
 from tools._pages import HUGE, Page, page_of_file, page_of_text
 from tools._pictures import picture_type, size_of
@@ -33,28 +34,36 @@ async def read(
 ) -> ToolOutput:
     """Shows a text file with line numbers (not part of the file), a directory's entries, a notebook or an image."""
     where = locate(ctx, path)
-    if where.is_dir():
-        return _directory(ctx, where)
-    size = regular(ctx, where, path).st_size
-    with open(where, "rb") as f:
-        start = f.read(8192)
-    media = picture_type(start)
-    if media:
-        return _picture(ctx, where, path, media, size)
-    if start.startswith(b"%PDF-"):
-        raise ToolFailure(f"{path} is a PDF of {size:,} bytes; bash may have pdftotext for it.")
-    if looks_binary(start):
-        raise ToolFailure(f"{path} is a binary file of {size:,} bytes; nothing to show (bash: file, xxd, strings).")
-    if size > HUGE:
-        return await _huge(ctx, where, path, offset, limit)
-    return _text(ctx, where, path, offset, limit)
+    if not where.is_dir():
+        regular(ctx, where, path)
+    with opened(where) as source:
+        if source.is_dir():
+            return _directory(ctx, where, source)
+        return await _file(ctx, where, source, path, offset, limit)
 
 
 TOOL = read
 
 
-def _text(ctx: ToolContext, where: Path, path: str, offset: int, limit: int) -> ToolOutput:
-    data = where.read_bytes()
+async def _file(ctx: ToolContext, where: Path, source: Path, path: str, offset: int, limit: int) -> ToolOutput:
+    """A file that is read by its name `source`; it is called as the model calls it."""
+    size = regular(ctx, source, path).st_size
+    with open(source, "rb") as f:
+        start = f.read(8192)
+    media = picture_type(start)
+    if media:
+        return _picture(ctx, where, source, path, media, size)
+    if start.startswith(b"%PDF-"):
+        raise ToolFailure(f"{path} is a PDF of {size:,} bytes; bash may have pdftotext for it.")
+    if looks_binary(start):
+        raise ToolFailure(f"{path} is a binary file of {size:,} bytes; nothing to show (bash: file, xxd, strings).")
+    if size > HUGE:
+        return await _huge(ctx, where, source, path, offset, limit)
+    return _text(ctx, where, source, path, offset, limit)
+
+
+def _text(ctx: ToolContext, where: Path, source: Path, path: str, offset: int, limit: int) -> ToolOutput:
+    data = source.read_bytes()
     if where.suffix == ".ipynb":
         shown_cells = cells(data, max(1000, ctx.share - 500))
         if shown_cells:
@@ -69,8 +78,8 @@ def _text(ctx: ToolContext, where: Path, path: str, offset: int, limit: int) -> 
     return _answer(ctx, where, path, page, digest(data), data)
 
 
-async def _huge(ctx: ToolContext, where: Path, path: str, offset: int, limit: int) -> ToolOutput:
-    page, sha = await asyncio.to_thread(page_of_file, where, offset, min(limit, MAX_LINES), ctx.share)
+async def _huge(ctx: ToolContext, where: Path, source: Path, path: str, offset: int, limit: int) -> ToolOutput:
+    page, sha = await asyncio.to_thread(page_of_file, source, offset, min(limit, MAX_LINES), ctx.share)
     return _answer(ctx, where, path, page, sha, None)
 
 
@@ -90,8 +99,8 @@ def _answer(ctx: ToolContext, where: Path, path: str, page: Page, sha: str, data
     return ToolOutput(head + page.text(), meta=meta)
 
 
-def _picture(ctx: ToolContext, where: Path, path: str, media: str, size: int) -> ToolOutput:
-    with open(where, "rb") as f:
+def _picture(ctx: ToolContext, where: Path, source: Path, path: str, media: str, size: int) -> ToolOutput:
+    with open(source, "rb") as f:
         data = f.read(_MAX_PICTURE + 1)
     measure = size_of(data)
     pixels = f", {measure[0]} x {measure[1]} pixels" if measure else ""
@@ -104,9 +113,9 @@ def _picture(ctx: ToolContext, where: Path, path: str, media: str, size: int) ->
     return ToolOutput(words, meta=meta, pictures=(Picture(data, media),))
 
 
-def _directory(ctx: ToolContext, where: Path) -> ToolOutput:
+def _directory(ctx: ToolContext, where: Path, source: Path) -> ToolOutput:
     try:
-        with os.scandir(where) as entries:
+        with os.scandir(source) as entries:
             found = sorted((e.name + ("/" if e.is_dir() else "") for e in entries), key=str.lower)
     except OSError as error:
         raise ToolFailure(f"{shown(ctx, where)}: {error.strerror}.") from None

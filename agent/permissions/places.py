@@ -8,6 +8,8 @@ import tempfile
 from fnmatch import translate
 from pathlib import Path
 
+from tools._paths import real as _real
+
 _SECRET_NAMES = (
     ".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".htpasswd", ".npmrc", ".pypirc",
     ".git-credentials", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.age",
@@ -48,7 +50,7 @@ _COMMON = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/etc", 
 
 def real(path: str | Path) -> str:
     """The path with every symlink resolved, also where its end does not exist yet."""
-    return os.path.realpath(path)
+    return _real(path)
 
 
 def within(path: str, folder: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -49,6 +49,11 @@ class Judgement:
             return f"{self.reason}; /mode ask lets me ask for it"
         rule = "" if self.mode == "edits" else " with --allow RULE"
         return f"{self.reason}; --permission-mode {self.mode}{rule} would allow it"
+
+
+def strictest(judgements: Sequence[Judgement]) -> Judgement:
+    """The strictest of several judgements of one thing; the first of those that are equally strict."""
+    return min(judgements, key=lambda judgement: ("deny", "ask", "allow").index(judgement.decision))
 
 
 @dataclass(frozen=True)
