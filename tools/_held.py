@@ -29,7 +29,7 @@ def folder_of(target: Path) -> Iterator[Path]:
     _check(str(target), target)
     descriptor = os.open(target.parent, _FOLDER)
     try:
-        now = _path_of(descriptor)
+        now = path_of(descriptor)
         if now is not None and now != str(target.parent):
             raise _moved(target)
         yield target if now is None else Path(f"/proc/self/fd/{descriptor}", target.name)
@@ -43,7 +43,7 @@ def opened(path: Path) -> Iterator[Path]:
     there by now, OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        now = _path_of(descriptor)
+        now = path_of(descriptor)
         if now is not None:
             _check(now, path)
         yield path if now is None else Path(f"/proc/self/fd/{descriptor}")
@@ -61,8 +61,8 @@ def _moved(path: Path) -> ToolFailure:
     return ToolFailure(f"{path} leads elsewhere now than when this call was judged; nothing was done. Try it again.")
 
 
-def _path_of(descriptor: int) -> str | None:
-    """Where what is open lies; None where the system does not say (no /proc)."""
+def path_of(descriptor: int) -> str | None:
+    """Where a file or folder that is open lies; None where the system does not say (no /proc)."""
     try:
         return os.readlink(f"/proc/self/fd/{descriptor}")
     except OSError:

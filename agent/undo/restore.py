@@ -6,12 +6,18 @@ import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from agent.faults import reason
 from agent.undo.difference import Change
 from agent.undo.store import Entry, Snapshot, SnapshotError
+from tools._held import folder_of
+from tools._paths import real
+from tools.base import ToolFailure
+
+_SWAPPED = "a link was put in the place of a folder meanwhile"
 
 
 @dataclass(frozen=True)
@@ -64,12 +70,15 @@ class _Work:
         where = self._where(path)
         try:
             self._open_folder(where)
-            if entry and entry[0] == "d":
-                os.rmdir(where)
-            else:
-                os.unlink(where)
+            with self._held(path) as held:
+                if entry and entry[0] == "d":
+                    os.rmdir(held)
+                else:
+                    os.unlink(held)
         except FileNotFoundError:
             return
+        except ToolFailure:
+            self.failed[path] = _SWAPPED
         except OSError as error:
             if entry and entry[0] == "d" and _holds_something(where):
                 self.failed[path] = "it holds files that the snapshot does not cover"
@@ -80,8 +89,11 @@ class _Work:
         where = self._where(path)
         try:
             self._open_folder(where)
-            if not os.path.isdir(where) or os.path.islink(where):
-                os.mkdir(where)
+            with self._held(path) as held:
+                if not os.path.isdir(held) or os.path.islink(held):
+                    os.mkdir(held)
+        except ToolFailure:
+            self.failed[path] = _SWAPPED
         except OSError as error:
             self.failed[path] = reason(error, error.filename or "")
 
@@ -89,12 +101,15 @@ class _Work:
         where = self._where(path)
         try:
             self._open_folder(where)
-            if entry[0] == "l":
-                _replace(where, lambda new: os.symlink(entry[2], new))
-            elif _linked(where):
-                _overwrite(where, content, entry[1])
-            else:
-                _replace(where, lambda new: _create(new, content, entry[1]))
+            with self._held(path) as held:
+                if entry[0] == "l":
+                    _replace(held, lambda new: os.symlink(entry[2], new))
+                elif _linked(held):
+                    _overwrite(held, content, entry[1])
+                else:
+                    _replace(held, lambda new: _create(new, content, entry[1]))
+        except ToolFailure:
+            self.failed[path] = _SWAPPED
         except OSError as error:
             self.failed[path] = reason(error, error.filename or "")
 
@@ -106,6 +121,15 @@ class _Work:
                 self.opened.pop(where, None)
         except OSError as error:
             self.failed[path] = reason(error, error.filename or "")
+
+    @contextlib.contextmanager
+    def _held(self, path: str) -> Iterator[str]:
+        """A name for a path that no link leads out of the workspace, not even one that is put there meanwhile. Raises
+        ToolFailure, OSError."""
+        where = self._where(path)
+        folder = real(os.path.dirname(where)) if os.path.isabs(path) else os.path.dirname(where)
+        with folder_of(Path(folder, os.path.basename(where))) as held:
+            yield str(held)
 
     def _where(self, path: str) -> str:
         return os.path.join(self.root, path)
@@ -144,9 +168,10 @@ def _linked(where: str) -> bool:
 
 def _overwrite(where: str, content: bytes, mode: int) -> None:
     os.chmod(where, mode | stat.S_IWUSR)
-    with open(where, "wb") as file:
+    descriptor = os.open(where, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "wb") as file:
         file.write(content)
-    os.chmod(where, mode)
+        os.fchmod(descriptor, mode)
 
 
 def _create(where: str, content: bytes, mode: int) -> None:

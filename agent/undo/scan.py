@@ -7,6 +7,8 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tools._held import path_of
+
 EXCLUDED = frozenset(
     {
         ".git", "node_modules", "bower_components", "__pycache__", ".venv", "venv", ".mypy_cache", ".pytest_cache",
@@ -55,6 +57,18 @@ def scan(root: str, more: Sequence[str] = (), excluded: Sequence[str] = ()) -> S
         finally:
             os.close(descriptor)
     return result
+
+
+def content_of(where: str, *, here: bool) -> bytes | None:
+    """The bytes of a regular file of a size that is kept; None for what has become anything else since then:
+    a pipe, which would be waited for, a link, a file that grows and grows. `here`: no folder on the way is a link, and
+    none may have become one. Raises OSError."""
+    descriptor = os.open(where, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or (here and path_of(descriptor) not in (None, where)):
+            return None
+        data = file.read(MAX_FILE_BYTES + 1)
+    return data if len(data) <= MAX_FILE_BYTES else None
 
 
 def _look(result: Scan, prefix: str, descriptor: int, passed: set[str]) -> list[str]:

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agent.folders import text_of
 from agent.undo.difference import Change, changes, unified
 from agent.undo.restore import RestoreReport, apply
-from agent.undo.scan import MAX_FILE_BYTES, Key, Scan, scan
+from agent.undo.scan import MAX_FILE_BYTES, Key, Scan, content_of, scan
 from agent.undo.store import Entry, Snapshot, Store, Tree, new_id
 
 _SETTLED = 50_000_000
@@ -153,8 +154,8 @@ class Snapshots:
         try:
             if kind == "l":
                 return os.readlink(where)
-            with open(where, "rb") as file:
-                return self.store.put(file.read())
+            data = content_of(where, here=True)
+            return None if data is None else self.store.put(data)
         except OSError:
             return None
 
@@ -165,8 +166,8 @@ class Snapshots:
                 return ("l", 0, os.readlink(path))
             if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_FILE_BYTES:
                 return None
-            with open(path, "rb") as file:
-                return ("f", info.st_mode & 0o7777, self.store.put(file.read()))
+            data = content_of(path, here=False)
+            return None if data is None else ("f", info.st_mode & 0o7777, self.store.put(data))
         except OSError:
             return None
 
@@ -190,12 +191,5 @@ def _within(path: str, folder: str) -> bool:
 def _head(root: str) -> str:
     """The commit of the repository in a folder, "" where there is none; read without git."""
     git = os.path.join(root, ".git")
-    try:
-        with open(os.path.join(git, "HEAD"), encoding="utf-8") as file:
-            head = file.read(1000).strip()
-        if not head.startswith("ref: "):
-            return head
-        with open(os.path.join(git, head[5:]), encoding="utf-8") as file:
-            return file.read(100).strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
+    head = text_of(os.path.join(git, "HEAD"), 1000).strip()
+    return text_of(os.path.join(git, head[5:]), 100).strip() if head.startswith("ref: ") else head

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -275,6 +276,29 @@ def test_a_link_put_in_the_place_of_a_folder_is_not_followed(work: Path, snapsho
     snapshots.restore(ident)
     assert (tmp_path / "victim" / "a.py").read_text() == "theirs"
     assert (work / "src" / "a.py").read_bytes() == b"one\r\ntwo\n\xff\x00"
+
+
+def test_what_changes_while_it_is_looked_at_holds_nothing_up_and_leads_nowhere(work: Path, tmp_path: Path) -> None:
+    """A command in the background puts pipes, links and growing files in the place of others as fast as it can."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.py").write_text("the key\n")
+    job = """
+    while :; do
+        rm -f x; mkfifo x; rm x; ln -s ../outside/a.py x; rm x; echo x > x
+        mv src kept; ln -s ../outside src; rm src; mv kept src
+    done"""
+    before = state(outside)
+    with subprocess.Popen(["bash", "-c", f"yes > grows & {job}"], cwd=work, start_new_session=True) as process:
+        snapshots = Snapshots(work, tmp_path / "store")
+        try:
+            idents = [snapshots.take(str(n)) for n in range(40)]
+            for ident in idents[::8]:
+                snapshots.restore(ident)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    kept = [snapshots.store.get(e[2]) for i in idents for e in snapshots.load(i).tree.values() if e[0] == "f"]
+    assert (state(outside), b"the key\n" in kept) == (before, False)
 
 
 def test_only_some_paths(work: Path, snapshots: Snapshots) -> None:
