@@ -134,6 +134,7 @@ class Safety:
         """Prepares an allowed call: its confinement, and for one with effects a snapshot; gives the note for the log
         by which that is found again. Where no snapshot can be made, a notice says so and the call goes on."""
         ctx.state[CONFINEMENT] = judgement.sandbox or "off"
+        self.sandbox.clear()
         if tool.effect == "read" or not judgement.effects or judgement.sandbox == "read-only":
             return None
         try:
@@ -149,6 +150,7 @@ class Safety:
         self.timeline.add(Point(str(note["id"]), seq, str(note["title"])))
 
     def close(self) -> None:
-        """Keeps what makes the next session quick."""
+        """Keeps what makes the next session quick, and clears up after the last command."""
+        self.sandbox.clear()
         if self._timeline is not None:
             self._timeline.snapshots.close()

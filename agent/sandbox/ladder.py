@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +14,7 @@ from agent.permissions import places
 from agent.sandbox.bwrap import Bubblewrap, of_system, of_wheel
 from agent.sandbox.landlock import Landlock
 from agent.sandbox.layout import Layout, Place, ReadRules, committed_secrets, layout, steering_files
+from agent.sandbox.repositories import led_elsewhere
 from agent.sandbox.seatbelt import Seatbelt
 
 NONE = "none"
@@ -77,6 +80,7 @@ class Sandbox:
         self._rung: Rung | None = None
         self._probed = False
         self._asked_git = False
+        self._led: frozenset[str] = frozenset()
 
     @property
     def kind(self) -> str:
@@ -105,6 +109,7 @@ class Sandbox:
         rung = self._chosen()
         if rung is None:
             raise SandboxError("there is no sandbox here, and this command was only allowed inside one")
+        self.clear()
         plan = layout(self._known_place(), confinement, self.rules)
         hidden = any(places.within(str(cwd), h) for h in plan.hidden)
         return rung.wrap(argv, Path(self.place.root) if hidden else cwd, plan)
@@ -115,7 +120,21 @@ class Sandbox:
                 self._asked_git = True
                 found = steering_files((self.place.root, *self.place.extra))
                 self.place = replace(self.place, open_secrets=committed_secrets(self.place.root), steering=found)
+                self._led = frozenset(led_elsewhere(self._dots()))
             return self.place
+
+    def _dots(self) -> list[str]:
+        known = (os.path.join(self.place.root, ".git"), *self.place.steering)
+        return list(dict.fromkeys(path for path in known if os.path.basename(path) == ".git"))
+
+    def clear(self) -> None:
+        """Takes away what a confined command left in a repository to have git take hooks and config from elsewhere. To
+        be called when a command is over; before the next one it is done anyhow."""
+        with self._lock:
+            for path in led_elsewhere(self._dots()) if self._asked_git else ():
+                if path not in self._led:
+                    with suppress(OSError):
+                        os.unlink(path)
 
     def limits(self) -> tuple[str, ...]:
         """What the chosen rung cannot do."""

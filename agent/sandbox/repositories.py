@@ -51,6 +51,13 @@ def steering(root: str, dots: Iterable[str]) -> tuple[list[str], list[str]]:
     return links + [os.path.join(r, name) for r in repositories for name in _STEERING if _has(r, name)], unmoved
 
 
+def led_elsewhere(dots: Iterable[str]) -> list[str]:
+    """The files by which the repositories with these .git take hooks and config from elsewhere. Git makes none where
+    .git is a folder, and what is not there cannot be held: so what a command leaves is taken away again."""
+    places = [path for dot in dots for path, _ in ((dot, True), *_modules(os.path.join(dot, "modules")))]
+    return [path for path in (os.path.join(place, "commondir") for place in places) if os.path.lexists(path)]
+
+
 def _has(repository: str, name: str) -> bool:
     """Whether a repository has such a file or folder of its own. A missing folder of hooks is made, as git makes it:
     what is not there cannot be held."""

@@ -281,6 +281,17 @@ def test_no_repository_is_swapped_for_one_with_hooks(world: World, swap: str) ->
     assert found == dict.fromkeys(repositories, False)
 
 
+def test_no_repository_takes_its_hooks_from_elsewhere(world: World) -> None:
+    subprocess.run(["git", "init", "-q", world.root], check=True)
+    subprocess.run(["git", "init", "-q", "--bare", world.root / ".git/modules/a/b"], check=True)
+    box = Sandbox(world.root, world.home / ".refold", rungs=[world.rung], temporary=[world.base / "temp"])
+    leads = "for d in .git .git/modules/a/b; do echo /evil > $d/commondir; done; ls .git/commondir"
+    done = subprocess.run(box.wrap(["bash", "-c", leads], world.root, "workspace"), cwd=world.root, check=False)
+    assert (done.returncode, (world.root / ".git/commondir").exists()) == (0, True)
+    box.clear()
+    assert list(world.root.rglob("commondir")) == []
+
+
 def test_the_file_that_leads_to_a_worktree_stays_and_git_works_there(world: World) -> None:
     if world.rung.limits():
         return
