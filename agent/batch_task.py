@@ -119,7 +119,7 @@ def is_worktree(place: Path) -> bool:
 def save_patch(place: Path, patch: Path) -> str:
     """Writes the workspace's changes as a patch for `git apply`; "" where nothing changed."""
     git(str(place), "add", "--all")
-    changes = git(str(place), "diff", "--cached", "--binary", "HEAD")
+    changes = git(str(place), "diff", "--cached", "--binary", "--no-ext-diff", "--no-textconv", "HEAD")
     if not changes:
         return ""
     patch.write_text(changes, encoding="utf-8", errors="surrogateescape")
@@ -138,9 +138,10 @@ def clear(place: Path) -> None:
 
 
 def git(folder: str, *words: str) -> str:
-    """Runs git; gives its output. Raises CalledProcessError, OSError."""
+    """Runs git, and nothing that the repository's config or hooks would have it run. Gives its output. Raises
+    CalledProcessError, OSError."""
     done = subprocess.run(
-        ["git", "-C", folder, *words],
+        ["git", "-C", folder, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *words],
         capture_output=True,
         text=True,
         errors="surrogateescape",

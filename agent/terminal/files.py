@@ -55,8 +55,10 @@ class FileIndex:
 def list_files(root: Path) -> list[str]:
     """Paths below a folder, relative to it, ignore rules obeyed; folders end with a slash. By ripgrep, git, or hand."""
     rg = shutil.which("rg")
+    rg = rg if rg and os.path.isabs(rg) else None  # with "." on the PATH it may be the folder's own
     commands = [[rg, "--files", "--hidden", "--glob", "!.git", "--no-messages"]] if rg else []
-    commands.append(["git", "ls-files", "--cached", "--others", "--exclude-standard"])
+    # The config of a repository may name a program that git would start.
+    commands.append(["git", "-c", "core.fsmonitor=false", "ls-files", "--cached", "--others", "--exclude-standard"])
     for command in commands:
         try:
             ran = subprocess.run(command, cwd=root, capture_output=True, timeout=20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -224,6 +225,21 @@ def test_ignored_files_are_not_listed(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     (tmp_path / ".gitignore").write_text("*.log\nnode_modules/\n")
     assert list_files(tmp_path) == ["sub/", ".gitignore", "keep.py", "sub/deep.py"]
+
+
+def test_listing_files_runs_nothing_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work, programs = tmp_path / "work", tmp_path / "programs"
+    subprocess.run(["git", "init", "-q", work], check=True)
+    (work / "a").touch()
+    subprocess.run(["git", "-C", work, "config", "core.fsmonitor", f"touch {tmp_path}/ran #"], check=True)
+    (work / "rg").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    (work / "rg").chmod(0o755)
+    programs.mkdir()
+    for name in ("git", "sh", "touch"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", f".:{programs}")
+    monkeypatch.chdir(work)
+    assert (list_files(work), (tmp_path / "ran").exists()) == (["a", "rg"], False)
 
 
 def test_the_theme_by_name_and_by_the_terminal() -> None:
