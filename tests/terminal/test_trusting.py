@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
+from agent.terminal.trusting import _text
+from agent.trust import Brought
 from tests.terminal.conftest import Chat
 
 QUESTION = "This folder brings along"
@@ -103,3 +106,9 @@ def test_it_is_asked_once_where_the_session_is_changed_meanwhile(chat: Chat, wor
     terminal.wait_gone(QUESTION)
     terminal.settle(1.5)
     assert QUESTION not in terminal.text()
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for_when_it_is_shown(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".mcp.json")
+    shown = _text(str(tmp_path), Brought(".mcp.json", "MCP servers", "0" * 64))
+    assert shown == "It cannot be read: it is no file any more, or too large."
