@@ -17,9 +17,10 @@ from agent.cli_settings import folder_of
 from agent.exits import Exit, Stop
 from agent.faults import reason
 from agent.settings import home_folder
+from agent.terminal.clean import one_line, plain
 from transcripts.catalog import NotFound, SessionInfo, find_session, list_sessions, tasks_of
 from transcripts.log import LogHeld, LogWriteError, TranscriptLog, VersionError
-from transcripts.records import Assistant, Checkpoint, Gap, Rewind, ToolResult, User, clean
+from transcripts.records import Assistant, Checkpoint, Gap, Rewind, ToolResult, User
 
 Values = dict[str, Any]
 
@@ -58,12 +59,12 @@ def _list(home: Path, cwd: Path, ref: str, values: Values) -> None:
 
 
 def _row(info: SessionInfo, everywhere: bool) -> str:
-    words = clean(info.name or info.first[:60] or "(nothing was said)")
+    words = one_line(info.name or info.first or "(nothing was said)", 60)
     words = f"sub-agent of {info.task_of}: {words}" if info.task_of else words
     trouble = f"  [{info.problem}]" if info.problem else ""
     where = f"  {info.cwd}" if everywhere else ""
     size = f"{info.size / 1024:>7.0f} KB"
-    return f"{info.id}  {age(info.updated):>10}  {size}  {info.model[:28]:<28}  {words}{trouble}{where}"
+    return f"{info.id}  {age(info.updated):>10}  {size}  {one_line(info.model, 28):<28}  {words}{trouble}{where}"
 
 
 def age(stamp: str) -> str:
@@ -83,7 +84,7 @@ def _show(home: Path, cwd: Path, ref: str, values: Values) -> None:
             print(f"refold: {problem}", file=sys.stderr)
         for entry in log.entries:
             if line := _shown(entry.record):
-                print(f"#{entry.seq} {clean(line)}")
+                print(f"#{entry.seq} {plain(line)}")
     finally:
         log.close()
 
@@ -93,11 +94,12 @@ def _shown(record: Any) -> str:
         case User():
             return f"{'you' if record.source == 'typed' else record.source}: {record.text}"
         case Assistant():
-            calls = "".join(f"\n  -> {c.name} {c.arguments[:200]}" for c in record.calls)
-            return f"refold: {record.text}{calls}"
+            calls = "".join(f"\n  -> {c.name} {one_line(c.arguments)}" for c in record.calls)
+            return f"refold: {record.text}".rstrip() + calls
         case ToolResult():
-            first = record.text.strip().partition("\n")[0][:200]
-            return f"  {record.name} {record.status}: {first}"
+            lines = plain(record.text).strip().split("\n")
+            more = f" (and {len(lines) - 1} more line{'s' if len(lines) > 2 else ''})" if len(lines) > 1 else ""
+            return f"  {record.name} {record.status}: {one_line(lines[0])}{more}"
         case Checkpoint():
             return f"~ folded ({', '.join(record.strategies)}): {record.tokens_before} -> {record.tokens_after} tokens"
         case Rewind():

@@ -51,7 +51,7 @@ class Show:
             self.line(self._as("36", f"  > {block['name']} {' '.join(words.split())[:90]}"))
 
     def _result(self, text: str) -> None:
-        lines = text.strip().splitlines()
+        lines = text.strip("\n").rstrip().splitlines()
         for line in lines[:SHOWN]:
             self.line(self._as("2", f"    {line[:110]}"))
         if len(lines) > SHOWN:

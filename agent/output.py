@@ -12,6 +12,8 @@ from agent.guard import Guard
 from agent.outcome import Outcome
 from agent.pipes import Pipe
 from agent.stream_json import SCHEMA_VERSION, StreamJson, model_usage, usage_of
+from agent.terminal.clean import one_line, plain
+from agent.terminal.words import facts, lines_of
 from runtime.events import (
     AnswerRecorded,
     Compacted,
@@ -24,6 +26,10 @@ from runtime.events import (
     ToolStarted,
     Waiting,
 )
+from transcripts.records import ToolResult
+
+TROUBLE = 300
+"""Characters of what went wrong that a line of progress has."""
 
 
 class Output(Protocol):
@@ -59,11 +65,11 @@ class Progress:
     def say(self, text: str) -> None:
         """One line."""
         if not self.quiet:
-            self.pipe.offer(f"{self._cleared()}{text}\n")
+            self.pipe.offer(f"{self._cleared()}{plain(text)}\n")
 
     def why(self, text: str) -> None:
         """The last line of a run that failed: said whatever happens."""
-        self.pipe.offer(f"{self._cleared()}refold: {text}\n")
+        self.pipe.offer(f"{self._cleared()}refold: {plain(text)}\n")
 
     def waiting(self, event: Waiting) -> None:
         """A bar that is redrawn in a terminal, a line every few seconds elsewhere."""
@@ -92,8 +98,7 @@ class Progress:
             case TaskEvent(event=ToolStarted(title=title)):
                 self.say(f"  > {title}")
             case ToolFinished() if event.result.status != "ok":
-                first = event.result.text.strip().partition("\n")[0][:200]
-                self.say(f"  {event.result.status}: {first}")
+                self.say(f"  {trouble(event.result)}")
             case AnswerRecorded() if event.message.calls and event.message.text.strip():
                 self.say(event.message.text.strip())
             case Compacted():
@@ -108,6 +113,15 @@ class Progress:
                 self.waiting(event)
             case _ if self._drawn:
                 self.pipe.offer(self._cleared(), patience=0.1)
+
+
+def trouble(result: ToolResult) -> str:
+    """Why a call did not do what it should, in one line: of a command its exit code and the last thing that it said,
+    for there stands what went wrong; of all else the words of the result."""
+    if result.meta.get("exit_code") is None:
+        return f"{result.status}: {one_line(result.text, TROUBLE)}"
+    said = [line for line in lines_of(result) if line.strip()]
+    return ": ".join((facts(result), *(one_line(line, TROUBLE) for line in said[-1:])))
 
 
 def bar(done: int, total: int, width: int = 30) -> str:

@@ -45,3 +45,35 @@ def test_elsewhere_it_is_a_line(tmp_path: Path, home: Path) -> None:
     done = refold("-p", "x", "--model", model, cwd=tmp_path)
     assert "  thinking" in done.stderr.splitlines()
     assert "\x1b" not in done.stderr
+
+
+def test_what_went_wrong_is_one_line_that_says_why(tmp_path: Path, home: Path) -> None:
+    calls = [
+        {"name": "bash", "arguments": {"command": "echo it begins; printf '\\033[31mfatal: no remote\\n\\n'; exit 3"}},
+        {"name": "bash", "arguments": {"command": "sh -c 'exit 4'"}},
+        {"name": "read", "arguments": {"path": "none.py"}},
+        {"name": "bash", "arguments": {"command": f"curl {'a' * 400} && git push"}},
+    ]
+    model = script(tmp_path / "s.jsonl", {"calls": calls}, "Over.")
+    options = (
+        "--permission-mode",
+        "ask",
+        "--allow",
+        "bash(echo *)",
+        "--allow",
+        "bash(printf *)",
+        "--allow",
+        "bash(sh *)",
+    )
+    done = refold("-p", "x", "--model", model, *options, "--allow", "bash(exit *)", cwd=tmp_path)
+    said = done.stderr.splitlines()
+    assert "\x1b" not in done.stderr
+    assert said[2:6] == [
+        "  exit 3: fatal: no remote",
+        "> $ sh -c 'exit 4'",
+        "  exit 4: (no output)",
+        "> read none.py",
+    ]
+    assert said[6] == f"  error: none.py does not exist (looked at {tmp_path}/none.py)."
+    assert said[7].startswith("  denied: [Not allowed, and nobody is here to ask: ")
+    assert (len(said[7]), said[7][-1]) == (310, "…")

@@ -212,6 +212,26 @@ def test_names_forks_and_removal_from_any_folder(tmp_path: Path, home: Path) -> 
     assert [p for p in (home / "undo").rglob("*.z")] == []
 
 
+def test_what_is_cut_says_that_it_is_cut(tmp_path: Path, home: Path) -> None:
+    prompt = f"Count{' and count' * 10}"
+    calls = [call("bash", command=f"seq 3; : {'x' * 300}"), call("bash", command="echo 'one'")]
+    model = script(tmp_path / "a-script-with-a-long-name.jsonl", {"calls": calls}, "Done.")
+    assert refold("-p", prompt, "--model", model, "--yolo", cwd=tmp_path).returncode == 0
+    listed, shown = (refold("sessions", *words, cwd=tmp_path).stdout.splitlines() for words in ((), ("show", "latest")))
+    words = "Count and count and count and count and count and count and…"
+    assert listed[0].partition(" KB  ")[2] == f"{model[:27]}…  {words}"
+    first, second = (json.dumps(c["arguments"]) for c in calls)
+    assert [line.partition(" ")[2] if line[0] == "#" else line for line in shown] == [
+        f"you: {prompt}",
+        "refold:",
+        f"  -> bash {first[:199]}…",
+        f"  -> bash {second}",
+        "  bash ok: 1 (and 2 more lines)",
+        "  bash ok: one",
+        "refold: Done.",
+    ]
+
+
 def test_a_session_in_which_nothing_was_said_leaves_nothing(tmp_path: Path, home: Path) -> None:
     from agent.models.scripted import Scripted
     from agent.session import Session
