@@ -67,6 +67,17 @@ class ContextBudgetPolicy:
         """A fold lands at or under this many tokens: half of the window, so that the next one is far away."""
         return self.window // 2
 
+    @property
+    def state_room(self) -> int:
+        """Tokens that the state block may take: 5 % of the window. What there is to know of some hours of work takes
+        about 1,200, whatever the window, so in a small one it may take 8 %."""
+        return max(int(self.window * 0.05), min(1_200, int(self.window * 0.08)))
+
+    @property
+    def preface_room(self) -> int:
+        """Tokens held free for state and notes together; the model is asked for notes of a twentieth of the window."""
+        return self.state_room + self.window // 20
+
     def goal(self, before: int, floor: int) -> int:
         """What a fold of a request of `before` tokens works towards: the target, or, where system and tools (`floor`)
         take most of that, a third of what they leave under the trigger. Always clearly less than before."""

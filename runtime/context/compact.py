@@ -26,9 +26,6 @@ RESCUE_LOSS = 30
 NOTES_SHARE = 0.10
 """Part of the window that notes may fill, however long they are: twice what was asked for."""
 
-STATE_SHARE = 0.05
-"""Part of the window that the state block may fill; half of what a draft holds free for the preface."""
-
 
 @dataclass(frozen=True)
 class CompactOutcome:
@@ -105,16 +102,14 @@ class _Trial:
     ) -> None:
         self.projection, self.draft, self.messages, self.checkpoint = projection, draft, messages, checkpoint
         self._show()
-        head = self.view.messages[0]
-        self._behind = head["content"].removeprefix(_first_words(checkpoint))
-        """What stands behind the preface in the message that begins with it."""
-        self._rest = self.view.units - message_units(head, draft.estimator)
+        self._rest = self.view.units - self._preface_units()
+        """Units of what stands behind the preface."""
 
     def settle(self, facts: dict[str, Any]) -> None:
         """Finds the largest state that fits, then looks what survived."""
         shown = {e.seq for s in self.draft.visible() for e in s.entries()} - {int(n) for n in self.draft.texts}
         sections = state_sections(facts, shown)
-        most = STATE_SHARE * self.draft.policy.window
+        most = self.draft.policy.state_room
         for notes in self._notes():
             self.checkpoint = replace(self.checkpoint, notes=notes)
             if any(self._try(self._state(sections, part * most)) for part in (1.0, 0.5, 0.25, 0.0)):
@@ -151,9 +146,11 @@ class _Trial:
 
     def _try(self, state: str) -> bool:
         self.checkpoint = replace(self.checkpoint, state=state.strip())
-        head = {"content": _first_words(self.checkpoint) + self._behind}
-        units = self._rest + message_units(head, self.draft.estimator)
+        units = self._rest + self._preface_units()
         return self.draft.estimator.tokens(units + self.draft.system_units) <= self.draft.goal
+
+    def _preface_units(self) -> float:
+        return message_units({"content": clean(preface(self.checkpoint))}, self.draft.estimator)
 
     def _show(self) -> None:
         self.view = self.projection.project(self.messages, self.checkpoint).view
@@ -173,11 +170,6 @@ class _Trial:
         there = {m.seq for m in musts if _is_there(self.messages, m.seq)}
         shown = [text_of(self.view.messages), *told_paths(self.checkpoint.state)]
         return measure(musts, "\n".join(shown), there)
-
-
-def _first_words(checkpoint: Checkpoint) -> str:
-    """How the first message of a view under this checkpoint begins."""
-    return clean(preface(checkpoint))
 
 
 def _is_there(messages: Sequence[Entry], seq: int) -> bool:

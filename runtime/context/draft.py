@@ -16,9 +16,6 @@ Summarise = Callable[[str], Awaitable[str]]
 """An instruction -> the model's notes about the view so far. Raises SummaryFailed."""
 
 
-PREFACE_SHARE = 0.10
-"""Part of the window held free for the state block (half of it) and the notes."""
-
 PREFACE_OF_GOAL = 0.4
 """At most this part of what the goal leaves: with a low threshold the preface must not crowd out the conversation."""
 
@@ -56,7 +53,7 @@ class Draft:
         self.goal, self.pinned, self.summarise, self.focus = goal, pinned, summarise, focus
         self.system_units = system_units
         left = goal - estimator.tokens(system_units)
-        self.preface = max(0.0, min(PREFACE_SHARE * policy.window, PREFACE_OF_GOAL * left))
+        self.preface = max(0.0, min(policy.preface_room, PREFACE_OF_GOAL * left))
         self.fixed = system_units + self.preface / estimator.factor
         self.reasons: dict[int, str] = {}
         self.texts: dict[str, str] = dict(active.texts) if active else {}

@@ -26,7 +26,8 @@ _FACTOR_MIN, FACTOR_MAX = 0.4, 3.0
 def units(text: str, chars_per_token: float = CHARS_PER_TOKEN) -> float:
     """Uncalibrated tokens of a text. Never zero for a text that is not empty.
 
-    Signs and digits take more tokens than letters, so their share is measured (on a sample of a long text).
+    Signs and digits take more tokens than letters, so their share of what is not wide is measured (on a sample of a
+    long text).
     """
     if not text:
         return 0.0
@@ -36,8 +37,8 @@ def units(text: str, chars_per_token: float = CHARS_PER_TOKEN) -> float:
         extra = len(text.encode("utf-8", "surrogatepass")) - size
         wide = min(size, extra if extra < size // 4 else (extra + 1) // 2)
     sample = text if size <= _SAMPLE else text[: _SAMPLE // 2] + text[-_SAMPLE // 2 :]
-    signs = len(sample.encode("ascii", "replace").translate(None, _LETTERS))
-    dense = signs / len(sample) if wide < size // 2 else 0.0
+    plain = sample.encode("ascii", "ignore")
+    dense = len(plain.translate(None, _LETTERS)) / max(1, len(plain))
     narrow = (size - wide) / chars_per_token * (1.0 + max(0.0, dense - 0.10) * 1.6)
     return max(1.0, narrow + wide * _WIDE_TOKENS)
 

@@ -197,21 +197,24 @@ class View:
         self.messages: list[Wire] = []
         self._hash = hashlib.sha256()
         self._units = 0.0
-        # The last message may still grow, so it is weighed and hashed when somebody asks.
-        self._last: tuple[bytes, float] | None = None
+        # The last message may still grow, so it is hashed when somebody asks. Grown together, it weighs what its parts
+        # do: a fold that has weighed them one by one must not be surprised.
+        self._body: bytes | None = b""
+        self._weight = 0.0
         self._ids = _Ids()
 
     def copy(self) -> View:
         """An independent view with the same messages."""
         other = View(self.estimator)
         other.messages, other._units = list(self.messages), self._units
-        other._hash, other._last, other._ids = self._hash.copy(), self._last, self._ids.copy()
+        other._hash, other._ids = self._hash.copy(), self._ids.copy()
+        other._body, other._weight = self._body, self._weight
         return other
 
     @property
     def units(self) -> float:
         """Uncalibrated tokens of all messages."""
-        return self._units + self._weigh()[1]
+        return self._units + self._weight
 
     def add(self, message: Wire) -> None:
         """Puts one message at the end. Nobody speaks before the person, nor twice in a row, whatever was lost or left
@@ -220,28 +223,29 @@ class View:
             self.add({"role": "user", "content": NOT_SHOWN})
         if message["role"] in ("assistant", "tool"):
             message = self._ids.own(message)
+        weight = message_units(message, self.estimator)
         if self.messages and _mergeable(self.messages[-1], message):
             message = _merge(self.messages.pop(), message)
+            self._weight += weight - FRAME_UNITS
         else:
-            body, units = self._weigh()
-            self._hash.update(body)
-            self._units += units
-        self._last = None
+            self._hash.update(self._last_body())
+            self._units += self._weight
+            self._weight = weight
+        self._body = None
         self.messages.append(message)
 
     def sha(self, fixed: bytes) -> str:
         """SHA-256 (hex) of the messages and of `fixed`, which stands for the system prompt and the tools."""
         whole = self._hash.copy()
-        whole.update(self._weigh()[0])
+        whole.update(self._last_body())
         whole.update(fixed)
         return whole.hexdigest()
 
-    def _weigh(self) -> tuple[bytes, float]:
-        """The bytes and the units of the last message."""
-        if self._last is None:
-            last = self.messages[-1] if self.messages else None
-            self._last = (canonical(last) + b",", message_units(last, self.estimator)) if last else (b"", 0.0)
-        return self._last
+    def _last_body(self) -> bytes:
+        """The bytes of the last message, as they are hashed."""
+        if self._body is None:
+            self._body = canonical(self.messages[-1]) + b","
+        return self._body
 
 
 class _Ids:
@@ -292,10 +296,14 @@ def _merge(first: Wire, second: Wire) -> Wire:
     return {"role": "user", "content": [*a, *([{"type": "text", "text": b}] if isinstance(b, str) else b)]}
 
 
+FRAME_UNITS = 4.0
+"""Uncalibrated tokens that a message takes beside its content: role and marks of the template."""
+
+
 def message_units(message: Mapping[str, Any], estimator: TokenEstimator) -> float:
-    """Uncalibrated tokens of one wire message, four for its frame included."""
+    """Uncalibrated tokens of one wire message, its frame included."""
     content = message.get("content")
-    total = 4.0
+    total = FRAME_UNITS
     for part in content if isinstance(content, list) else [{"text": content or ""}]:
         total += estimator.units(part["text"]) if "text" in part else OTHER_PART_CHARS / estimator.chars_per_token
     for call in message.get("tool_calls", ()):

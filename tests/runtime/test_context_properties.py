@@ -25,62 +25,43 @@ def on_histories(test: Callable[[History], None]) -> Callable[[], None]:
     return tries(given(histories)(test))
 
 
-def folded(drawn: History) -> ContextEngine:
-    """A history put into an engine step by step, folded whenever it was over the trigger."""
-    engine = engine_for(drawn.window)
-    for records in drawn.steps:
-        put(engine, records)
-        asyncio.run(engine.compact_if_needed(None))
-    return engine
-
-
 @on_histories
-def test_every_view_is_well_formed_fits_and_conserves(drawn: History) -> None:
-    window, steps = drawn.window, drawn.steps
-    engine = engine_for(window)
-    for records in steps:
+def test_a_history_folded_whenever_it_is_due(drawn: History) -> None:
+    """Conservation, shape, stable prefix, rescue without a model, progress; and that what left can be got back."""
+    engine = engine_for(drawn.window)
+    last, checkpoint = b"", ""
+    for records in drawn.steps:
         put(engine, records)
         before = engine.estimate()
         outcome = asyncio.run(engine.compact_if_needed(None))
-        view = engine.build_model_view()
-        assert problems(view.messages) == []
-        assert set(engine.fates()) == {e.seq for e in engine.history.messages}
-        assert engine.estimate() <= engine.policy.trigger
         if outcome is not None:
             assert outcome.checkpoint is not None, outcome
-            assert engine.estimate() <= window // 2
+            assert engine.estimate() <= drawn.window // 2
             assert engine.estimate() <= before * 0.75
-
-
-@on_histories
-def test_the_view_only_grows_at_its_end_until_a_checkpoint(drawn: History) -> None:
-    window, steps = drawn.window, drawn.steps
-    engine = engine_for(window)
-    last, checkpoint = b"", ""
-    for records in steps:
-        put(engine, records)
-        asyncio.run(engine.compact_if_needed(None))
+        assert engine.estimate() <= engine.policy.trigger
+        assert set(engine.fates()) == {e.seq for e in engine.history.messages}
         view = engine.build_model_view()
+        assert problems(view.messages) == []
         body = canonical(list(view.messages))
         if view.checkpoint == checkpoint:
             assert body.startswith(last), (last[-80:], body[len(last) - 80 :][:160])
-        last = body.rstrip(b']}"')
-        checkpoint = view.checkpoint
+        last, checkpoint = body.rstrip(b']}"'), view.checkpoint
+    is_rebuilt(engine)
+    is_within_reach(engine, drawn)
 
 
-@on_histories
-def test_a_view_can_be_rebuilt_from_its_records(drawn: History) -> None:
-    engine = folded(drawn)
+def is_rebuilt(engine: ContextEngine) -> None:
+    """The view is the same when it is made of its records in one go."""
     again = ProjectionBuilder(engine.estimator, lambda image: "").project(
         engine.history.messages, engine.store.active_checkpoint
     )
     assert again.view.sha(b"") == engine.current().sha(b"")
+    assert again.view.units == engine.current().units
     assert again.view.messages == list(engine.build_model_view().messages)
 
 
-@on_histories
-def test_everything_left_out_is_within_reach(drawn: History) -> None:
-    engine = folded(drawn)
+def is_within_reach(engine: ContextEngine, drawn: History) -> None:
+    """What is not shown can be recalled by its number."""
     gone = [seq for seq, fate in engine.fates().items() if fate != "shown"]
     for seq in drawn.random.sample(gone, min(3, len(gone))):
         assert engine.recall(id=f"#{seq}") is not None

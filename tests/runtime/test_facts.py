@@ -8,7 +8,6 @@ import json
 
 import pytest
 
-from runtime.context.compact import STATE_SHARE
 from runtime.context.facts import empty_facts, gather, state_block, state_sections, told_paths
 from runtime.context.sightings import command_kind, constraints, failed_tests, made, named
 from tests.support.histories import WINDOWS, History, engine_for, put
@@ -215,7 +214,7 @@ def test_the_state_never_takes_more_than_its_share_of_the_window(seed):
         outcome = asyncio.run(engine.compact_if_needed(None))
         if outcome is not None and outcome.checkpoint is not None:
             state = outcome.checkpoint.state
-            assert engine.estimator.tokens(engine.estimator.units(state)) <= STATE_SHARE * drawn.window
+            assert engine.estimator.tokens(engine.estimator.units(state)) <= engine.policy.state_room
             kept = outcome.checkpoint.meta["retained"]
             assert kept["in_view"] + kept["by_id"] == kept["total"]
 
