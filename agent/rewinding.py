@@ -78,9 +78,9 @@ def _named(paths: Collection[str]) -> str:
 
 def outcome(report: RestoreReport) -> Sequence[tuple[str, str]]:
     """What was done, and what could not be: (a line, its role for Face.say) each."""
-    done = len(report.written) + len(report.deleted)
-    names = f": {_named((*report.written, *report.deleted))}" if done else ""
-    lines = [(f"{done} path{'s' if done != 1 else ''} restored{names}.", "ok")]
+    done = {"restored": report.written, "deleted": report.deleted}
+    parts = [f"{len(p)} path{'s' if len(p) != 1 else ''} {what}: {_named(p)}" for what, p in done.items() if p]
+    lines = [(f"{'; '.join(parts) or 'Nothing restored'}.", "ok")]
     lines += [(f"not restored: {path}: {why}", "warn") for path, why in sorted(report.failed.items())]
     if left_out := report.left_out.keys() - {".git"}:  # nobody expects the repository itself to be taken back
         lines.append((f"never covered: {_named(left_out)}", "info"))

@@ -13,7 +13,7 @@ from prompt_toolkit.document import Document
 
 from agent.terminal.activity import Activity
 from agent.terminal.clean import one_line
-from agent.terminal.dialogs import Picker
+from agent.terminal.dialogs import NEVER, Picker
 from agent.terminal.editor import Editor
 from agent.terminal.fragments import Fragments, Rows, row
 from agent.terminal.history import InputHistory
@@ -69,7 +69,7 @@ class Deck:
         self.live.menu = self.suggest.rows
         self.hands: Hands = Entrance(self)
         self._turns = asyncio.Lock()
-        self._typed = 0.0
+        self._typed, self._lettered = 0.0, NEVER
         self._field: asyncio.Future[str | None] | None = None
         self._ticker: asyncio.Task[None] | None = None
 
@@ -101,27 +101,30 @@ class Deck:
     async def pick(self, make: Callable[[], Picker], *, at_once: bool = False) -> Any | None:
         """Shows a picker, once nobody types (`at_once`: a key has called for it), and waits for its answer. While a
         line stands in the input, Enter may be meant for that line: it counts when the question has been there a moment.
+        An Enter right after the letter that answered the question before is no answer to this one.
         """
         async with self._turns:
             if not at_once:
                 await self.pause()
             picker = make()
-            picker.over_draft = bool(self.editor.text)
+            picker.over_draft, picker.before = bool(self.editor.text), self._lettered
             self.live.dialog = picker
             self._refocus()
             try:
                 return await picker.answer
             finally:
-                self.live.dialog = None
+                self.live.dialog, self._lettered = None, picker.lettered
                 self._refocus()
 
-    async def fill(self, label: str, text: str = "", *, secret: bool = False) -> str | None:
-        """Asks for one line, once nobody types; None after Esc. A `secret` one is shown as asterisks."""
+    async def fill(self, label: str, text: str = "", *, secret: bool = False, escape: str = "leave") -> str | None:
+        """Asks for one line, once nobody types; None after Esc, which is told to mean `escape`. A `secret` one is shown
+        as asterisks."""
         async with self._turns:
             await self.pause()
             self._field = asyncio.get_running_loop().create_future()
             self.region.field.set_document(Document(text))
             self.live.field_label, self.live.field_secret = label, secret
+            self.live.field_hint = f"Enter · Esc: {escape}"
             self._refocus()
             try:
                 return await self._field

@@ -19,9 +19,15 @@ TYPING = 0.8
 """Seconds after a letter that means nothing here in which further letters, and Enter, mean nothing either: somebody
 types a line and has not seen the question. As long Enter means nothing after a question came up over a line."""
 
+LATE = 1.2
+"""Seconds after a letter has answered a question in which Enter may still belong to it: many press it after the letter,
+and by then the next question may be there."""
+
 PAGE = 9
 """Options that are seen at once: as many as there are digits."""
 
+
+NEVER = float("-inf")
 
 TITLE = 5
 """Lines that a question may take."""
@@ -43,7 +49,8 @@ class Option:
 class Picker:
     """A list. With `search` what is typed filters it, without it letters and digits choose at once.
 
-    `head(width)` is what stands above the options. The answer is the option's value, None after Esc.
+    `head(width)` is what stands above the options. The answer is the option's value, None after Esc. `lettered` is when
+    a letter or digit gave it, `before` when one answered the question before this (monotonic seconds).
     """
 
     def __init__(
@@ -71,6 +78,7 @@ class Picker:
         self._since = time.monotonic()
         self._burst = False
         self.over_draft = False
+        self.lettered = self.before = NEVER
         self.keys = self._bindings()
 
     @property
@@ -147,7 +155,7 @@ class Picker:
     def _enter(self, event: KeyPressEvent) -> None:
         now = time.monotonic()
         astray = now - self._stray < TYPING or (self.over_draft and now - self._since < TYPING)
-        astray, self._burst = astray or self._burst, False
+        astray, self._burst = astray or self._burst or now - self.before < LATE, False
         if self._search or not astray:
             self._take()
 
@@ -186,6 +194,7 @@ class Picker:
             self.index = self.options.index(chosen)
             self._burst = bool(event.app.key_processor.input_queue)  # its Enter came with it, from no hand
         else:
+            self.lettered = time.monotonic()
             self.done(chosen.value)
 
 

@@ -44,7 +44,7 @@ class Questions:
                 self._talk.stop()
                 await asyncio.sleep(0)  # where the stop takes hold: nothing more of the turn runs
                 return permission.NO
-            words = await self._deck.fill("No. Tell it › ")
+            words = await self._deck.fill("No. Tell it › ", escape="back")
             if words is not None:
                 self._talk.view.told(words.strip())
                 return Verdict(False, message=words.strip())
@@ -69,7 +69,7 @@ class Questions:
             options = [*(Option(c, c) for c in choices), Option("", "something else")]
             chosen = await self._deck.pick(lambda: Picker("Your answer", options, escape="no answer"))
         if chosen == "":
-            chosen = await self._deck.fill("Your answer › ")
+            chosen = await self._deck.fill("Your answer › ", escape="no answer")
         view.told(str(chosen or "").strip() or "(no answer)")
         return str(chosen or "")
 

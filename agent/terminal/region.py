@@ -24,6 +24,7 @@ from prompt_toolkit.layout import (
 )
 from prompt_toolkit.layout.processors import ConditionalProcessor, PasswordProcessor
 
+from agent.terminal.clean import one_line
 from agent.terminal.dialogs import Picker
 from agent.terminal.editor import ChipColours, Editor
 from agent.terminal.fragments import Fragments, Rows, joined
@@ -50,6 +51,7 @@ class Live:
     placeholder: Callable[[], str] = lambda: ""
     dialog: Picker | None = None
     field_label: str = ""
+    field_hint: str = ""
     field_secret: bool = False
 
 
@@ -88,6 +90,7 @@ class Region:
                     ConditionalContainer(self._rows(lambda: [live.status(self._columns)]), ~asking),
                     ConditionalContainer(self._dialog, asking),
                     ConditionalContainer(self._field, ~asking & filling),
+                    ConditionalContainer(self._rows(lambda: self._hint(self._columns)), ~asking & filling),
                     ConditionalContainer(self._rows(lambda: live.menu(self._columns)), ~asking & ~filling),
                     ConditionalContainer(self._input, ~asking & ~filling),
                 ],
@@ -114,6 +117,10 @@ class Region:
     def _rows(self, rows: Callable[[], Rows]) -> ConditionalContainer:
         window = Window(FormattedTextControl(lambda: joined(rows())), dont_extend_height=True, height=_height(rows))
         return ConditionalContainer(window, Condition(lambda: bool(rows())))
+
+    def _hint(self, columns: int) -> Rows:
+        """What the keys do while a line is filled in."""
+        return [[("class:dim", one_line(self._live.field_hint, max(4, columns - 1)))]]
 
     def _dialog_rows(self) -> Fragments:
         columns, rows = self._size()

@@ -64,7 +64,8 @@ async def _verdict(deck: Deck, approval: Approval, choices: list[Choice]) -> Ver
     left_out = [c for c in choices if c.new is None]
     if not left_out and not any(c.edited for c in choices):
         return Verdict(True)
-    reason = (await deck.fill("Why? (for the model, may be empty) › ") or "").strip() if left_out else ""
+    why = await deck.fill("Why? (for the model, may be empty) › ", escape="no word") if left_out else ""
+    reason = (why or "").strip()
     screen = deck.screen
     if reason:
         screen.print(blocks.user(reason, screen.theme, screen.theme.sign("↳ ", "> ")))

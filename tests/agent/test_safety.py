@@ -158,7 +158,7 @@ def test_undo_and_redo_what_bash_did(base: Path) -> None:
     assert lines[0] == "1 file is deleted: c.txt."
     assert "deleted file mode 100644\n--- a/c.txt" in lines[1]
     assert sorted(os.listdir(base / "ws")) == ["b.txt"]
-    assert desk.command("undo", answers=[True])[-1] == "ok: 2 paths restored: a.txt, b.txt."
+    assert desk.command("undo", answers=[True])[-1] == "ok: 1 path restored: a.txt; 1 path deleted: b.txt."
     assert {p.name: p.read_text() for p in (base / "ws").iterdir()} == {"a.txt": "a\n"}
     assert desk.command("undo") == ["There is nothing to undo."]
     desk.command("redo", answers=[True])

@@ -281,7 +281,7 @@ def test_a_long_answer_is_seen_whole(chat: Chat) -> None:
     terminal.type("run it\r")
     terminal.wait("Run this command")
     terminal.type("d")
-    terminal.wait("Tell it ›")
+    terminal.wait(r"Tell it ›\s*\nEnter · Esc: back")
     terminal.type("no, " + "for it takes far too long here, " * 3 + "end")
     terminal.wait("end$")
     terminal.wait("^No. Tell it › no, for it takes")

@@ -35,7 +35,7 @@ def test_yes_and_no_have_their_letters(chat: Chat, work: Path) -> None:
     terminal.type("/undo\r")
     terminal.wait("^› y Yes")
     terminal.type("y")
-    terminal.wait(r"1 path restored: made\.txt")
+    terminal.wait(r"1 path deleted: made\.txt")
     assert not (work / "made.txt").exists()
 
 
@@ -69,6 +69,23 @@ def test_enter_over_a_draft_is_meant_for_the_draft(chat: Chat, work: Path) -> No
     terminal.wait("^over")
     assert (work / "ran").exists()
     terminal.wait("^› half a line")
+
+
+def test_an_enter_behind_a_letter_is_no_yes_to_the_next_question(chat: Chat, work: Path) -> None:
+    """Many press Enter after the letter, and the next question is there by then."""
+    both = {"calls": [{"name": "bash", "arguments": {"command": f"touch {name}"}} for name in ("one", "two")]}
+    terminal = chat([both, {"text": "over"}])
+    terminal.type("run it\r")
+    terminal.wait("touch one\n")
+    terminal.type("y")
+    terminal.wait("touch two\n.*\n.*\n› y")
+    terminal.type("\r")
+    terminal.settle(0.5)
+    assert ((work / "one").exists(), (work / "two").exists()) == (True, False)
+    terminal.settle(1.2)
+    terminal.type("\r")
+    terminal.wait("^over")
+    assert (work / "two").exists()
 
 
 def test_a_quick_answer_counts(chat: Chat, work: Path) -> None:
