@@ -241,5 +241,6 @@ def _summary(tasks: list[Task], results: dict[str, dict[str, Any]], path: Path, 
             print(f"  exit {code}: {count} ({', '.join(r['id'] for r in mine if r['exit_code'] == code)[:200]})")
     print(f"results: {path}")
     if codes[0] != len(tasks):
-        raise Stop(Exit.FAILED, f"{len(tasks) - codes[0]} of {len(tasks)} tasks have not ended well")
+        words = f"{len(tasks) - codes[0]} of {len(tasks)} tasks have not ended well"
+        raise Stop(Exit.FAILED, f"{words}; the same with --retry-failed does those again")
     return 0

@@ -39,11 +39,11 @@ NO_KEY = "none"
 """The key of a server that asks for none."""
 
 MODES = (
-    ("ask", "reads freely, asks before every edit and command"),
+    ("ask", "reads freely, asks before every edit and command (edits: commands only)"),
     ("auto", "works freely in this folder, in a sandbox; asks for all beyond it"),
-    ("yolo", "asks for nothing (plan: changes nothing). Shift+Tab changes the mode"),
+    ("yolo", "asks for nothing. Shift+Tab changes the mode; in plan nothing is changed"),
 )
-"""Three lines on who decides what."""
+"""Three lines on who decides what, each within 80 columns."""
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,16 @@ def test_killed_twice_each_task_is_done_once(folder: Path) -> None:
     assert (again.returncode, "40 of 40 tasks were done before" in again.stderr) == (0, True)
 
 
+def test_what_failed_is_not_done_again_unasked_and_it_says_how(folder: Path) -> None:
+    model = script(folder / "s.jsonl", "Done.")
+    (folder / "t.jsonl").write_text('{"id": "a", "prompt": "x", "check": "exit 1"}\n{"id": "b", "prompt": "x"}\n')
+    words = ("batch", "t.jsonl", "--model", model, "--yolo")
+    first, again = refold(*words, cwd=folder), refold(*words, cwd=folder)
+    told = "refold: 1 of 2 tasks have not ended well; the same with --retry-failed does those again"
+    assert (first.returncode, first.stderr.splitlines()[-1]) == (1, told)
+    assert (again.returncode, again.stderr) == (1, f"2 of 2 tasks were done before\n{told}\n")
+
+
 def test_side_by_side_is_faster(folder: Path) -> None:
     """Models that take 200 ms an answer: four at a time against one at a time."""
     took = {}

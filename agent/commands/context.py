@@ -35,6 +35,6 @@ def _sums(report: ContextReport) -> str:
         f" {report.cached:.0%} of the last request came from the provider's cache." if report.cached is not None else ""
     )
     return (
-        f"About {report.estimate:,} of {report.window:,} tokens ({share:.0f} %); the window is {report.window_source}. "
-        f"Folding begins at {report.trigger:,}.{cached}"
+        f"About {report.estimate:,} of {report.window:,} tokens ({share:.0f} %); size of the window: "
+        f"{report.window_source}. Folding begins at {report.trigger:,}.{cached}"
     )

@@ -7,6 +7,9 @@ They start with the first message. What is changed in their files counts from th
 from __future__ import annotations
 
 from agent.commands.base import Face
+from agent.extend.skills import shown_path
+from agent.mcp.tool import McpTool
+from agent.terminal.clean import one_line
 
 WHILE_BUSY = True
 
@@ -18,12 +21,18 @@ async def run(face: Face, words: str) -> None:
         return
     states = {"waiting": "starts with your first message"}
     rows = [
-        (s.config.name, states.get(s.state, s.state), str(len(s.tools) or ""), s.config.source) for s in servers.all
+        (s.config.name, states.get(s.state, s.state), str(len(s.tools) or ""), shown_path(s.config.source))
+        for s in servers.all
     ]
     face.table(rows, ("server", "state", "tools", "from"))
     for server in servers.all:
         if server.problem:
             face.say(f"{server.config.name}: {server.problem}", "warn")
-    tools = [(t.name, "reads only" if t.reads else "") for s in servers.all for t in s.tools]
+    tools = [(t.name, _about(t)) for s in servers.all for t in s.tools]
     if tools:
         face.table(tools, ("tool", "its server says"))
+
+
+def _about(tool: McpTool) -> str:
+    """What a server says of its tool, in one line, and that it only reads where it says so."""
+    return f"{'reads only: ' if tool.reads else ''}{one_line(tool.description, 80)}"

@@ -25,9 +25,12 @@ def make_model(spec: str, options: ModelOptions | None = None, **given: Any) -> 
     known = {i.name for i in pkgutil.iter_modules(__path__)}
     module = _module(provider) if provider in known else None
     if not hasattr(module, "create"):
-        raise config_error(
+        words = (
             f"There is no provider {provider!r}. A model is named provider:model; providers: {', '.join(providers())}."
         )
+        if provider and ":" not in spec:
+            words += f" For a server that speaks OpenAI's chat completions: openai_chat:{provider}."
+        raise config_error(words)
     return module.create(name, options or ModelOptions(**given))  # type: ignore[union-attr]
 
 

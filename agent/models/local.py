@@ -77,9 +77,9 @@ class Local:
 
     @property
     def window_source(self) -> str:
-        """set, or default; learned once an error has named another."""
+        """set, or built in; learned once an error has named another."""
         found = self._inner.window_source if self._inner else "set"
-        return found if found == "learned" or self._options.window else "default"
+        return found if found == "learned" or self._options.window else "built in"
 
     def learn_window(self, tokens: int) -> None:
         """Takes a window that an error named."""

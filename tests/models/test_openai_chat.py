@@ -211,6 +211,15 @@ def test_a_model_that_is_named_wrongly_is_a_config_error(spec: str) -> None:
     assert caught.value.kind is ModelErrorKind.CONFIG
 
 
+def test_a_name_without_a_provider_is_told_how_it_is_written() -> None:
+    with pytest.raises(ModelError) as caught:
+        make_model("gpt-5")
+    assert caught.value.message == (
+        "There is no provider 'gpt-5'. A model is named provider:model; providers: local, openai_chat, "
+        "openai_responses, scripted. For a server that speaks OpenAI's chat completions: openai_chat:gpt-5."
+    )
+
+
 def test_a_model_that_is_not_there_says_who_was_asked() -> None:
     with serving({}) as server:
         error = ask("openai_chat:m", base_url=server.url).error

@@ -221,8 +221,8 @@ def test_the_command_of_the_chat_and_the_doctor(tmp_path: Path) -> None:
             f"gone | failed |  | {source}",
             "warn: gone: it has ended (no-such-program: No such file or directory).",
             "tool | its server says",
-            "mcp__evil__attempt | reads only",
-            "mcp__evil__open_attempt | ",
+            "mcp__evil__attempt | reads only: Only reads.",
+            "mcp__evil__open_attempt | Only reads.",
         ]
     shown = refold("doctor", cwd=desk.ws, env={"REFOLD_HOME": str(desk.own)}).stdout.splitlines()
     assert [" ".join(line.split()) for line in shown if " mcp " in line] == [
