@@ -78,7 +78,7 @@ def tool(title: str, call: ToolCall, result: ToolResult, theme: Theme) -> Group:
     elif result.meta.get("todo"):
         body = todo(result.meta["todo"], theme)
     elif _tells(result):
-        body = output(lines_of(result), theme.more)
+        body = output(lines_of(result), theme.more, result.chars if result.blob else 0)
     said = facts(result)
     if said:
         head.append(f"  {said}", "dim" if result.status == "ok" else "error" if result.status == "error" else "warn")
@@ -98,15 +98,17 @@ def _tells(result: ToolResult) -> bool:
     )
 
 
-def output(lines: list[str], more: str) -> list[Text]:
+def output(lines: list[str], more: str, chars: int = 0) -> list[Text]:
     """The first and the last lines of an output, cut at the width; how many are between them, and the key that shows
-    them."""
+    them. Where these lines are not all of it, `chars` is its length in characters."""
     if len(lines) <= HEAD + TAIL + 1:
         return [_output_line(line) for line in lines]
     hidden = len(lines) - HEAD - TAIL
     return [
         *map(_output_line, lines[:HEAD]),
-        Text(f"… {hidden:,} more lines ({more})", style="aside"),
+        Text(
+            f"… {chars:,} characters in all ({more})" if chars else f"… {hidden:,} more lines ({more})", style="aside"
+        ),
         *map(_output_line, lines[-TAIL:]),
     ]
 

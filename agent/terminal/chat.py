@@ -6,6 +6,7 @@ import asyncio
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ class Chat:
     def show_session(self) -> None:
         """Draws again what was said, and what there is to know about how it was found."""
         view = self.talk.view
-        replay(self.deck.screen, self.talk.session.engine.history.messages, view.title, view.keep)
+        replay(self.deck.screen, self.talk.session.engine.history.messages, view.title, view.keep_result)
         self._told = 0
         self._show_notices()
         self.talk.beside(trusting.ask(self.talk, self.face))
@@ -290,7 +291,9 @@ class Chat:
         if not self.talk.view.outputs:
             self._hint("There is no output yet.")
             return
-        self.talk.beside(self.deck.page([(o.title, o.text) for o in self.talk.view.outputs]))
+        blobs = self.talk.session.engine.log.blobs
+        texts = [(o.title, partial(o.whole, blobs) if o.blob else o.text) for o in self.talk.view.outputs]
+        self.talk.beside(self.deck.page(texts))
 
     def search_history(self) -> None:
         """Ctrl-R: what was typed before."""

@@ -18,7 +18,7 @@ from agent.terminal.editor import Editor
 from agent.terminal.fragments import Fragments, Rows, row
 from agent.terminal.history import InputHistory
 from agent.terminal.keymap import DEFAULT, Keymap
-from agent.terminal.pager import Pager
+from agent.terminal.pager import Paged, Pager
 from agent.terminal.region import Live, Region
 from agent.terminal.screen import Screen
 from agent.terminal.suggest import Suggest
@@ -147,7 +147,7 @@ class Deck:
         if self._field is not None and not self._field.done():
             self._field.set_result(text)
 
-    async def page(self, texts: Sequence[tuple[str, str]], index: int = -1) -> None:
+    async def page(self, texts: Sequence[Paged], index: int = -1) -> None:
         """Shows texts in the pager."""
         if texts:
             await self.screen.away(Pager(self.screen, texts, index).run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from prompt_toolkit.application import Application
@@ -14,11 +14,14 @@ from agent.terminal.clean import one_line, plain
 from agent.terminal.fragments import Fragments
 from agent.terminal.screen import Screen
 
+Paged = tuple[str, str | Callable[[], str]]
+"""(title, text), or what gives the text when it is to be seen."""
+
 
 class Pager:
-    """Shows texts as (title, text), beginning with the one at `index`."""
+    """Shows texts, beginning with the one at `index`."""
 
-    def __init__(self, screen: Screen, texts: Sequence[tuple[str, str]], index: int = -1) -> None:
+    def __init__(self, screen: Screen, texts: Sequence[Paged], index: int = -1) -> None:
         self._screen = screen
         self._texts = list(texts)
         self._index = index % len(self._texts)
@@ -43,6 +46,14 @@ class Pager:
         await app.run_async()
 
     @property
+    def _text(self) -> str:
+        title, text = self._texts[self._index]
+        if not isinstance(text, str):
+            text = text()
+            self._texts[self._index] = title, text
+        return text
+
+    @property
     def _page(self) -> int:
         return max(1, self._screen.rows - 1)
 
@@ -50,7 +61,7 @@ class Pager:
         width = self._screen.width
         if not self._lines or width != self._width:
             self._width = width
-            text = plain(self._texts[self._index][1]).expandtabs(4).rstrip("\n")
+            text = plain(self._text).expandtabs(4).rstrip("\n")
             self._lines = [part for line in text.split("\n") for part in _folded(line, width)]
         return self._lines
 
@@ -65,7 +76,7 @@ class Pager:
 
     def _style(self, line: str) -> str:
         """The colour of a line: those of a diff have some."""
-        if not self._texts[self._index][1].startswith(("--- ", "diff --git ", "@@ ")):
+        if not self._text.startswith(("--- ", "diff --git ", "@@ ")):
             return ""
         if line.startswith(("--- ", "+++ ", "diff ", "@@ ")):
             return "class:dim"

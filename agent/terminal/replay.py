@@ -15,16 +15,16 @@ from agent.terminal.words import facts
 from transcripts.log import Entry
 from transcripts.records import Assistant, ToolCall, ToolResult, User
 
+Keep = Callable[[str, ToolResult], None]
+
 SHOWN = 60
 """Messages that are drawn again; the earlier ones are counted."""
 
 UNFINISHED = "no result: refold ended before this was over"
 
 
-def replay(
-    screen: Screen, entries: Sequence[Entry], title_of: Callable[[ToolCall], str], keep: Callable[[str, str], None]
-) -> None:
-    """Prints the end of a conversation. What refold itself told the model is left out. `keep(title, text)` gets each
+def replay(screen: Screen, entries: Sequence[Entry], title_of: Callable[[ToolCall], str], keep: Keep) -> None:
+    """Prints the end of a conversation. What refold itself told the model is left out. `keep(title, result)` gets each
     output, for Ctrl-O."""
     told = [e for e in entries if e.kind != "user" or e.record.source != "harness"]
     hidden = len(told) - SHOWN if len(told) > SHOWN + 1 else 0
@@ -44,7 +44,7 @@ def replay(
 
 def _message(
     screen: Screen, record: Any, calls: dict[str, ToolCall], title_of: Callable[[ToolCall], str],
-    keep: Callable[[str, str], None],
+    keep: Keep,
 ) -> None:  # fmt: skip
     theme = screen.theme
     match record:
@@ -59,7 +59,7 @@ def _message(
             title = title_of(call) if call else record.name
             head = blocks.heading(one_line(title, 160), record.status, theme)
             screen.print(blocks.hanging(Text.assemble(head, (f"  {facts(record)}", "dim"))), short=True)
-            keep(one_line(title, 160), str(record.meta.get("diff") or "") or record.text)
+            keep(one_line(title, 160), record)
         case _:
             pass
 

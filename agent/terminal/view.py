@@ -41,10 +41,14 @@ from runtime.events import (
     TurnStarted,
     Waiting,
 )
+from transcripts.blobs import Blobs
 from transcripts.records import ToolCall, ToolResult
 
 KEPT = 40
 """Outputs that Ctrl-O can show in full."""
+
+PAGED = 4_000_000
+"""Characters of one output that the pager shows: it lays all of them out at once."""
 
 PROGRESS = 8_000
 """Characters of a running command's output that are kept for the live lines."""
@@ -52,10 +56,22 @@ PROGRESS = 8_000
 
 @dataclass(frozen=True)
 class Output:
-    """Something that was printed short, whole."""
+    """Something that was printed short. Where even `text` is not all of it, `blob` is the id of the whole."""
 
     title: str
     text: str
+    blob: str = ""
+
+    def whole(self, blobs: Blobs) -> str:
+        """All of it, as far as it is kept; of what is too long for a pager both ends."""
+        try:
+            text = blobs.get(self.blob).decode("utf-8", "replace")
+        except (KeyError, ValueError, OSError):
+            return self.text
+        if len(text) <= PAGED:
+            return text
+        half = PAGED // 2
+        return f"{text[:half]}\n[... {len(text) - 2 * half:,} of {len(text):,} characters left out ...]\n{text[-half:]}"
 
 
 class View:
@@ -78,10 +94,15 @@ class View:
         self._dirty = self._asked = False
         self._titles: dict[str, str] = {}
 
-    def keep(self, title: str, text: str) -> None:
+    def keep(self, title: str, text: str, blob: str = "") -> None:
         """One more output for Ctrl-O; one that is empty is not kept."""
         if text.strip():
-            self.outputs.append(Output(title, text))
+            self.outputs.append(Output(title, text, blob))
+
+    def keep_result(self, title: str, result: ToolResult) -> None:
+        """What a call did, for Ctrl-O: the change it made, else what it said."""
+        changed = str(result.meta.get("diff") or "")
+        self.keep(title, changed or result.text, "" if changed else result.blob)
 
     def begin_session(self, used: int, window: int) -> None:
         """Another session: nothing of the last one holds any more. `used` of `window` tokens are taken."""
@@ -251,7 +272,7 @@ class View:
             case ToolFinished(call, result):
                 running.pop(call.id, None)
                 title = self._titles.pop(call.id, "") or one_line(self.title(call), 160)
-                self.keep(title, str(result.meta.get("diff") or "") or result.text)
+                self.keep_result(title, result)
                 if self._asked and call.name == "ask_user" and result.status == "ok":
                     self._asked = False  # the question and the answer are there to be read
                     return

@@ -90,6 +90,27 @@ def test_long_output_is_short_and_whole_behind_a_key(chat: Chat) -> None:
     terminal.wait("^yolo · .*\n›")  # (the emulator has no alternate screen: what the pager drew stays on it)
 
 
+def test_what_the_model_sees_in_part_is_whole_behind_the_key(chat: Chat) -> None:
+    """The model gets both ends of an output over a tenth of the window; the person gets all of it, resumed or not."""
+    big = {"calls": [{"name": "bash", "arguments": {"command": "seq 100001 120000"}}]}
+    terminal = chat([big, {"text": "counted"}], "--yolo")
+    terminal.type("count\r")
+    terminal.wait(r"^  100002\n  … 139,999 characters in all \(Ctrl-O\)\n  119997$")
+    terminal.wait("counted")
+    terminal.type("\x0f")
+    terminal.wait("23/20000 · / searches · q leaves")
+    terminal.type("/110000\r")
+    terminal.wait("^110000$")
+    terminal.type("q")
+    terminal.wait("^yolo · .*\n›")
+    terminal.type("\x04")
+    assert terminal.ended() == 0
+    again = chat([big, {"text": "counted"}], "--continue")
+    again.wait("^counted")
+    again.type("\x0f")
+    again.wait("23/20000 · / searches · q leaves")
+
+
 def test_a_backslash_and_control_j_make_new_lines(chat: Chat, home: Path) -> None:
     terminal = chat([{"text": "fine"}])
     terminal.type("one\\\rtwo\nthree\x1b[13;2ufour")
