@@ -85,7 +85,8 @@ def of_sandbox(rungs: Sequence[Rung] = RUNGS) -> Iterator[Finding]:
                 yield from (Finding("sandbox", "note", f"{report.kind}: {limit}") for limit in report.limits)
         elif ours:
             state: State = "note" if used else "bad"
-            yield Finding("sandbox", state, f"{report.kind} does not work: {report.why}", report.fix)
+            harm = f" (no harm: {used} is used)" if used else ""
+            yield Finding("sandbox", state, f"{report.kind} does not work: {report.why}{harm}", report.fix)
     if not used:
         yield Finding("sandbox", "bad", "nothing confines commands here, so each one is asked about")
 

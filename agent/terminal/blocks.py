@@ -103,12 +103,10 @@ def output(lines: list[str], more: str, chars: int = 0) -> list[Text]:
     them. Where these lines are not all of it, `chars` is its length in characters."""
     if len(lines) <= HEAD + TAIL + 1:
         return [_output_line(line) for line in lines]
-    hidden = len(lines) - HEAD - TAIL
+    rest = f"{chars:,} characters in all" if chars else f"{len(lines) - HEAD - TAIL:,} more lines"
     return [
         *map(_output_line, lines[:HEAD]),
-        Text(
-            f"… {chars:,} characters in all ({more})" if chars else f"… {hidden:,} more lines ({more})", style="aside"
-        ),
+        Text(f"… {rest} ({more})", style="aside"),
         *map(_output_line, lines[-TAIL:]),
     ]
 

@@ -55,17 +55,19 @@ async def _choose(deck: Deck, settings: Settings, offers: list[Offer]) -> Settin
 
 
 async def _elsewhere(deck: Deck) -> Offer | None:
-    url = (await deck.fill("Address, up to and with /v1 › ", "https://api.openai.com/v1") or "").strip().rstrip("/")
+    url = await deck.fill("Address, up to and with /v1 › ", "https://api.openai.com/v1", escape="back")
+    url = (url or "").strip().rstrip("/")
     if not url:
         return None
-    key = await deck.fill("Key (empty: none) › ", secret=True)
+    key = await deck.fill("Key (empty: none) › ", secret=True, escape="back")
     return None if key is None else Offer("", "", base_url=url, key=key.strip() or first_run.NO_KEY)
 
 
 async def _model(deck: Deck, offer: Offer) -> str:
     names = offer.models or await asyncio.to_thread(first_run.models_of, offer.base_url, offer.key, 5.0)
     if not names:
-        return (await deck.fill("Name of the model › ", offer.model) or "").strip()
+        deck.screen.print_raw(_line(deck, f"{offer.base_url} does not answer, or lists no models."))
+        return (await deck.fill("Name of the model › ", offer.model, escape="back") or "").strip()
     start = names.index(offer.model) if offer.model in names else 0
     options = [Option(n, n) for n in names]
     return await deck.pick(lambda: Picker("Which of its models?", options, search=True, start=start)) or ""

@@ -62,7 +62,7 @@ def test_without_a_rung_nothing_runs_that_was_only_allowed_inside(tmp_path: Path
 
 def test_the_doctor_says_why_and_what_would_help() -> None:
     assert list(of_sandbox([Plain("a", "not there"), Plain("b"), Plain("c")])) == [
-        Finding("sandbox", "note", "a does not work: not there", "mend a"),
+        Finding("sandbox", "note", "a does not work: not there (no harm: b is used)", "mend a"),
         Finding("sandbox", "ok", "b: used"),
         Finding("sandbox", "note", "b: b cannot fly"),
         Finding("sandbox", "ok", "c: works, a better one is used"),

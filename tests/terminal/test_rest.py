@@ -240,6 +240,18 @@ def test_the_first_start_offers_what_there_is_and_keeps_the_choice(home: Path, w
     assert kept == f'model = "openai_chat:qwen3:8b"\nbase_url = "http://{server}/v1"\napi_key = "none"\n'
 
 
+def test_an_address_where_nobody_answers_is_told(home: Path, work: Path) -> None:
+    with Terminal([sys.executable, str(MAIN)], env=environment(home), cwd=work, rows=30) as terminal:
+        terminal.wait("2 Another server")
+        terminal.type("2")
+        terminal.wait(r"^Address, .* › https://api\.openai\.com/v1\s*\nEnter · Esc: back$")
+        terminal.type("\x15http://127.0.0.1:9/v1\r")
+        terminal.wait("^Key")
+        terminal.type("\r")
+        terminal.wait(r"^http://127\.0\.0\.1:9/v1 does not answer, or lists no models\.$")
+        terminal.wait("^Name of the model ›")
+
+
 def test_the_first_start_can_be_left(home: Path, work: Path) -> None:
     with Terminal([sys.executable, str(MAIN)], env=environment(home), cwd=work, rows=30) as terminal:
         terminal.wait("Which model shall refold use")
