@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,9 @@ Keep = Callable[[str, ToolResult], None]
 
 SHOWN = 60
 """Messages that are drawn again; the earlier ones are counted."""
+
+_SAID = re.compile(r"\[The person did not allow this call\. They said: (.*)\]", re.S)
+"""The result of a call that was denied with a word: the word was the person's."""
 
 UNFINISHED = "no result: refold ended before this was over"
 
@@ -58,6 +62,8 @@ def _message(
             call = calls.pop(call_id, None)
             title = title_of(call) if call else record.name
             head = blocks.heading(one_line(title, 160), record.status, theme)
+            if record.status == "denied" and (said := _SAID.fullmatch(record.text)):
+                screen.print(blocks.user(_shortened(said[1]), theme, theme.sign("↳ ", "> ")))
             screen.print(blocks.hanging(Text.assemble(head, (f"  {facts(record)}", "dim"))), short=True)
             keep(one_line(title, 160), record)
         case _:

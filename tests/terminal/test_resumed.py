@@ -23,6 +23,22 @@ def test_the_outputs_of_a_resumed_session_are_a_key_away(chat: Chat) -> None:
     again.wait("^13$")
 
 
+def test_what_was_said_with_a_no_is_drawn_again(chat: Chat) -> None:
+    touch = {"calls": [{"name": "bash", "arguments": {"command": "touch it"}}]}
+    terminal = chat([touch, {"text": "Then not."}])
+    terminal.type("count\r")
+    terminal.wait("Run this command")
+    terminal.type("d")
+    terminal.wait("Tell it ›")
+    terminal.type("only to three\r")
+    terminal.wait("^Then not")
+    terminal.type("\x04")
+    assert terminal.ended() == 0
+    drawn = r"^↳ only to three\n\n● \$ touch it  denied\n\nThen not\.$"
+    terminal.wait(drawn)
+    chat([touch, {"text": "Then not."}], "--continue").wait(drawn)
+
+
 def test_control_o_says_where_there_is_nothing(chat: Chat) -> None:
     terminal = chat()
     terminal.type("\x0f")
