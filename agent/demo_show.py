@@ -48,7 +48,7 @@ class Show:
             self.line(f"refold: {block['text']}")
         elif block["type"] == "tool_use":
             words = " ".join(str(v) for v in block["input"].values() if isinstance(v, (str, int)))
-            self.line(self._as("36", f"  > {block['name']} {' '.join(words.split())[:90]}"))
+            self.line(self._as("36", f"  > {block['name']} {' '.join(words.split())[:90]}".rstrip()))
 
     def _result(self, text: str) -> None:
         lines = text.strip("\n").rstrip().splitlines()

@@ -92,10 +92,10 @@ def command(result: ToolResult, theme: Theme) -> Group:
 
 
 def _tells(result: ToolResult) -> bool:
-    """Whether the output itself is worth a few lines: a command's, or what went wrong."""
-    return result.status in ("error", "unknown", "interrupted") or not {"exit_code", "command", "task"}.isdisjoint(
-        result.meta
-    )
+    """Whether the output itself is worth a few lines: a command's, what a tool from elsewhere said, what went wrong."""
+    if result.status in ("error", "unknown", "interrupted") or result.name.startswith("mcp__"):
+        return True
+    return not {"exit_code", "command", "task"}.isdisjoint(result.meta)
 
 
 def output(lines: list[str], more: str, chars: int = 0) -> list[Text]:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.terminal import diff
-from agent.terminal.blocks import note
+from agent.terminal.blocks import note, tool
 from agent.terminal.clean import one_line, pasted, plain
 from agent.terminal.files import list_files, matches
 from agent.terminal.graphemes import left_of, right_of
@@ -23,6 +23,7 @@ from agent.terminal.output import reflows
 from agent.terminal.paper import Paper
 from agent.terminal.stream import PIECE, Block, MarkdownStream, tail_of
 from agent.terminal.theme import Theme, choose_theme, color_level, read_colors, toolkit_style
+from transcripts.records import ToolCall, ToolResult
 
 
 @pytest.mark.parametrize(
@@ -149,6 +150,21 @@ def test_a_note_that_does_not_fit_stands_below_its_words() -> None:
         "! a note of more",
         "  words than fit in",
         "  one line",
+    ]
+
+
+def test_what_a_servers_tool_said_is_shown_in_part() -> None:
+    paper = Paper(40, Theme(color=False), "standard")
+    drawn = []
+    for name, text in (("mcp__toy__add", "5"), ("mcp__toy__list", "\n".join("abcdefgh")), ("read", "1\tx = 1")):
+        call, result = ToolCall("c", name, "{}"), ToolResult("c", name, text)
+        drawn.append(
+            ["".join(s.text for s in line).rstrip() for line in paper.lines(tool(name, call, result, paper.theme))]
+        )
+    assert drawn == [
+        ["● mcp__toy__add  1 line", "  5"],
+        ["● mcp__toy__list  8 lines", "  a", "  b", "  … 2 more lines (Ctrl-O)", "  e", "  f", "  g", "  h"],
+        ["● read  1 line"],
     ]
 
 
