@@ -359,15 +359,19 @@ def test_a_link_out_of_the_folder_is_no_script_of_it(world: World, tmp_path: Pat
     assert not (world.ws / "pwned").exists()
 
 
+_ENV = "env | grep -e KEY -e CLAUDE -e the-key"
+"""What matters of the environment: all of it is more than a log keeps of what a hook said."""
+
+
 @pytest.mark.parametrize("mode", ["plan", "auto"] if PRESENT else [])
 def test_a_folders_hook_is_confined_as_the_mode_says_and_has_no_keys(
     world: World, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside = Path.home() / f".refold-test-{os.getpid()}"
     monkeypatch.setenv("SOME_API_KEY", "the-key-itself")
-    command = f"echo x > {outside}; echo x > inside; cat {world.own}/trust.json; env; exit 1"
+    command = f"echo x > {outside}; echo x > inside; cat {world.own}/trust.json; {_ENV}; exit 1"
     world.put(THEIRS, hooks("PreToolUse", command))
-    world.put(MINE, hooks("PostToolUse", "env; exit 1"))
+    world.put(MINE, hooks("PostToolUse", f"{_ENV}; exit 1"))
     world.trust()
     with world.open(call("read", path="."), mode=mode) as talk:
         talk.say()

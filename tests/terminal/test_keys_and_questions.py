@@ -27,7 +27,7 @@ def test_enter_takes_the_suggestion_and_runs_it_once(chat: Chat) -> None:
     terminal.type("hel")
     terminal.wait(r"^› /hel$")
     terminal.type("\r")
-    terminal.wait("Commands")
+    terminal.wait_above("^Commands")
     terminal.settle()
     assert len(re.findall("^Keys$", terminal.scrollback(), re.M)) == 1
 
