@@ -50,7 +50,8 @@ class Picker:
     """A list. With `search` what is typed filters it, without it letters and digits choose at once.
 
     `head(width)` is what stands above the options. The answer is the option's value, None after Esc. `lettered` is when
-    a letter or digit gave it, `before` when one answered the question before this (monotonic seconds).
+    a letter or digit gave it, `before` when one answered the question before this (monotonic seconds; NEVER too
+    once a key has gone to an option of this one: Enter is meant for that).
     """
 
     def __init__(
@@ -160,7 +161,7 @@ class Picker:
             self._take()
 
     def _move(self, by: int) -> None:
-        self.over_draft = False
+        self.over_draft, self.before = False, NEVER
         count = len(self.shown)
         step = self.index + by
         self.index = step % count if count and abs(by) == 1 else max(0, min(step, count - 1))
@@ -191,7 +192,7 @@ class Picker:
         if chosen is None:
             self._stray = time.monotonic()
         elif chosen.careful:
-            self.index = self.options.index(chosen)
+            self.index, self.before = self.options.index(chosen), NEVER
             self._burst = bool(event.app.key_processor.input_queue)  # its Enter came with it, from no hand
         else:
             self.lettered = time.monotonic()
