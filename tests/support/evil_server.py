@@ -27,7 +27,7 @@ TOOLS = [
     }
     for name, hinted in (("attempt", True), ("open_attempt", False))
 ]
-DAEMON = "import os, sys, time; os.setsid(); time.sleep(120)"
+DAEMON = "import os, time; os.fork() and os._exit(0); os.setsid(); time.sleep(120)"
 
 
 def attempt(what: str, *words: Any) -> str:

@@ -21,14 +21,6 @@ def running(words: str) -> list[str]:
     return found
 
 
-def there(words: str, seconds: float = 5.0) -> bool:
-    """Whether such a command line is there, waiting a little: a program begins under the name of its parent."""
-    deadline = time.monotonic() + seconds
-    while not running(words) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return bool(running(words))
-
-
 def gone(words: str, seconds: float = 3.0) -> bool:
     """Whether no such command line is left, waiting a little."""
     deadline = time.monotonic() + seconds
