@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -70,6 +71,7 @@ class Connection:
         """Imports the SDK in a thread, so that the first request need not wait for it and the terminal stays alive."""
         if "openai" not in sys.modules:
             await asyncio.to_thread(_sdk)
+            gc.freeze()  # some 60,000 objects that stay: looking for garbage among them would hold up a key
 
     async def close(self) -> None:
         """Closes idle connections; the next request opens new ones."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import importlib
 import os
 import shlex
@@ -94,6 +95,7 @@ class _Evening:
     async def _load(self) -> None:
         before = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH)
+        gc.disable()
         try:
             behind = await asyncio.to_thread(importlib.import_module, BEHIND)
             if not self._settings.model and not self._start.resumes:
@@ -108,6 +110,9 @@ class _Evening:
             self._deck.screen.leave(1)
         finally:
             sys.setswitchinterval(before)
+            # What is loaded stays; looked through for garbage again and again it would hold up a key for 40 ms.
+            gc.freeze()
+            gc.enable()
 
     def _another(self, **words: Any) -> Any:
         return self._start.another(self._settings, **words)
