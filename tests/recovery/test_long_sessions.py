@@ -107,7 +107,7 @@ def test_a_step_costs_the_same_in_a_long_session(tmp_path: Path) -> None:
 
     short, long = min(run(""), run("")), min(run("aaaa0001"), run("aaaa0001"))
     print(f"step: {short * 1000:.1f} ms in a new session, {long * 1000:.1f} ms behind {RECORDS:,} records")
-    assert long < max(1.5 * short, short + 0.001)
+    assert long < max(1.5 * short, short + 0.002)
 
 
 def test_a_past_too_large_to_be_read_is_left_out_unread(tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def test_an_interrupt_stops_a_running_call_at_once_and_the_server_is_told(tmp_pa
             return await desk.turn()
 
         assert asyncio.run(both()) == ["ok: 2"]
-        assert moment[1] - moment[0] < 0.2
+        assert moment[1] - moment[0] < 1.0
         assert mark.with_name("late.cancelled").exists()
         assert not mark.exists()
 
@@ -278,7 +278,7 @@ def test_an_interrupt_while_servers_start_keeps_the_message_and_they_start_with_
             return time.monotonic() - began, await desk.turn("the second")
 
         seconds, results = asyncio.run(both())
-        assert (seconds < 0.2, results) == (True, ["ok: 2"])
+        assert (seconds < 1.0, results) == (True, ["ok: 2"])
         said = [e.record.text for e in desk.session.log.entries if e.kind == "user"]
         assert said == ["the first", "the second"]
 
