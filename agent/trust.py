@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.private import read_object, write_private
+
 _FILES = (
     (".refold/config.toml", "configuration"),
     (".refold/permissions.toml", "rules"),
@@ -133,29 +135,17 @@ class Trust:
         self._save({})
 
     def _pinned(self) -> Mapping[str, str]:
-        entry = self._load().get(self.root)
+        # A list that cannot be read trusts nothing.
+        entry = read_object(self._file).get(self.root)
         files = entry.get("files") if isinstance(entry, dict) else None
         return {str(p): str(s) for p, s in files.items()} if isinstance(files, dict) else {}
 
-    def _load(self) -> dict[str, object]:
-        # A list that cannot be read trusts nothing.
-        try:
-            data = json.loads(self._file.read_text("utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return data if isinstance(data, dict) else {}
-
     def _save(self, files: Mapping[str, str]) -> None:
-        data = self._load()
+        data = read_object(self._file)
         data.pop(self.root, None)
         if files:
             data[self.root] = {"files": dict(sorted(files.items()))}
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary = self._file.with_name(f".trust.{os.getpid()}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=1)
-        os.replace(temporary, self._file)
+        write_private(self._file, json.dumps(data, indent=1))
 
 
 def brings(root: str | Path) -> bool:

@@ -6,11 +6,11 @@ Kept in home/trust-asked.json. It widens nothing: it only keeps the chat from as
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from agent.private import read_object, write_private
 from agent.trust import Brought
 
 
@@ -23,7 +23,7 @@ class Asked:
 
     def quiet(self, files: Iterable[Brought]) -> bool:
         """Whether there is nothing to ask about these files: each was put off as it is now, or the folder for good."""
-        entry = self._load().get(self._root)
+        entry = read_object(self._file).get(self._root)
         seen = entry.get("seen") if isinstance(entry, dict) else None
         if isinstance(entry, dict) and entry.get("never") is True:
             return True
@@ -37,17 +37,5 @@ class Asked:
         """Quiet in this folder whatever it brings along; /trust still works. Raises OSError."""
         self._save({"never": True})
 
-    def _load(self) -> dict[str, Any]:
-        try:
-            data = json.loads(self._file.read_text("utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return data if isinstance(data, dict) else {}
-
     def _save(self, entry: dict[str, Any]) -> None:
-        data = {**self._load(), self._root: entry}
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary = self._file.with_name(f".trust-asked.{os.getpid()}")
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=1)
-        os.replace(temporary, self._file)
+        write_private(self._file, json.dumps({**read_object(self._file), self._root: entry}, indent=1))

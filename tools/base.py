@@ -243,6 +243,15 @@ TARGETS: ContextVar[frozenset[str] | None] = ContextVar("targets", default=None)
 """The files that the call of this asyncio task was judged for, links resolved; None where nobody judged it."""
 
 
+_SIGPIPE = 128 + 13
+
+
+def failed_parts(codes: Sequence[int]) -> list[int]:
+    """Of the exit codes of a pipe those of parts that failed. One that ends because nobody reads on any more (`| head`)
+    did not fail."""
+    return [code for code in codes if code not in (0, _SIGPIPE)]
+
+
 @dataclass
 class Toolbox:
     """The tools of a session by name, and the one way to run them."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from tools._clean import clean
 from tools._files import shown
 from tools._jobs import Job, close_jobs, final_cwd, head_and_tail, jobs_of, kill, settle, start, stop, watch
-from tools.base import ToolContext, ToolFailure, ToolOutput, tool
+from tools.base import ToolContext, ToolFailure, ToolOutput, failed_parts, tool
 
 MAX_TEXT = 16_000_000
 """Bytes of output given in one result, half from each end: what of it is kept for as long as the session is. The file
@@ -154,13 +154,9 @@ def _result(ctx: ToolContext, job: Job, tail: str, ok: bool, note: str = "") -> 
     return ToolOutput(note + "\n".join(part for part in (body, tail) if part), ok=ok, meta=meta, keep="both")
 
 
-_SIGPIPE = 128 + 13
-
-
 def hidden_failure(codes: Sequence[int]) -> bool:
-    """Whether a part of a pipe failed that the shell's exit code does not tell of. One that ends because nobody reads
-    on any more (`| head`) did not fail."""
-    return any(code not in (0, _SIGPIPE) for code in codes[:-1])
+    """Whether a part of a pipe failed that the shell's exit code does not tell of."""
+    return bool(failed_parts(codes[:-1]))
 
 
 def cut_words(ctx: ToolContext, job: Job) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.faults import reason
+from agent.private import write_private
 from agent.trust import Trust
 
 OF_FOLDER = (".refold/mcp.json", ".mcp.json")
@@ -218,11 +219,6 @@ def change(home: Path, name: str, entry: Mapping[str, Any] | None) -> bool:
     else:
         servers[name] = dict(entry)
         parse(json.dumps({"mcpServers": {name: servers[name]}}).encode(), str(path), None)
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = home / f".{FILE}.{os.getpid()}"
     # It may hold tokens: nobody else reads it.
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        json.dump(data, file, indent=2, ensure_ascii=False)
-        file.write("\n")
-    os.replace(temporary, path)
+    write_private(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     return True

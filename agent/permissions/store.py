@@ -14,6 +14,7 @@ from typing import Any
 from agent.faults import reason
 from agent.permissions.rules import Rule, RuleError, parse_rule
 from agent.permissions.verdicts import Decision, Scope
+from agent.private import write_private
 
 DECISIONS: tuple[Decision, ...] = ("allow", "ask", "deny")
 _HEADER = "# Rules of refold. /permissions shows them; they may be changed by hand (comments are not kept).\n"
@@ -116,11 +117,7 @@ def _save(path: Path, data: Mapping[str, Any]) -> None:
         if lists:
             out.append(f"\n{title}\n")
             out += [f"{d} = [\n{''.join(f'    {json.dumps(t)},{chr(10)}' for t in texts)}]\n" for d, texts in lists]
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write("".join(out))
-    os.replace(temporary, path)
+    write_private(path, "".join(out))
 
 
 @contextmanager

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tools.base import failed_parts
+
 _CONSTRAINT = re.compile(
     r"(?i)\b(never|don't|do not|must|always|only|without|avoid|keep|make sure|no more than|at most|leave \w+ alone)\b"
     r"|不要|必须|禁止|务必|不能|只能"
@@ -94,13 +96,10 @@ def exit_of(meta: Mapping[str, Any]) -> int | None:
     """How a command ended; None where that is not known. Of a pipe in which a part failed, the code of that part: the
     shell's own would call `pytest | tail` a success whatever pytest said."""
     pipe = meta.get("pipe")
-    failed = [code for code in pipe if code not in (0, _SIGPIPE)] if isinstance(pipe, list) else []
+    failed = failed_parts(pipe) if isinstance(pipe, list) else []
     code = failed[0] if failed else meta.get("exit_code")
     return code if isinstance(code, int) else None
 
-
-_SIGPIPE = 128 + 13
-"""How a part of a pipe ends that nobody reads any more, which is no failure."""
 
 _PREFIX = re.compile(
     r"^(?:cd [^;&|]+ ?(?:&&|;) ?|(?:[A-Z_][A-Z0-9_]*=\S* )|(?:timeout (?:-\S+ )*\S+|time|sudo|env|nice) )+"
