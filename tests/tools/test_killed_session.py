@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.command import CHECKOUT, argv, script
-from tests.support.processes import gone, running
+from tests.support.processes import ended, gone, running, within
 
 PROGRAM = """
 import asyncio, sys
@@ -25,8 +24,8 @@ async def main():
         await box.run("bash", {"command": command, "background": True})
     for job in map(int, sys.argv[2].split()):
         await box.run("jobs", {"action": "keep", "id": job})
-    print(ctx.state["jobs"].mark, flush=True)
-    await box.run("bash", {"command": "sleep 4761; sleep 4761"})
+    # Put together here, so that this program's own command line is not taken for the command's.
+    await box.run("bash", {"command": "sleep 476{0}; sleep 476{0}".format(1)})
 asyncio.run(main())
 """
 
@@ -34,21 +33,17 @@ asyncio.run(main())
 def killed(folder: Path, kept: str, *commands: str) -> None:
     """Runs the commands in the background, one in the foreground, and kills the program that does."""
     words = [sys.executable, "-c", PROGRAM, str(folder), kept, *commands]
-    process = subprocess.Popen(words, cwd=CHECKOUT, stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(folder)})
-    assert process.stdout is not None
-    mark = process.stdout.readline().decode().strip()
+    process = subprocess.Popen(words, cwd=CHECKOUT, env={**os.environ, "TMPDIR": str(folder)})
     wait_for("sleep 4761")
+    [keeper] = [found.pid for found in running("_processes.py") if found.parent == process.pid]
     process.kill()
-    process.communicate()
-    assert gone(f"_processes.py {mark}", 8)
+    process.wait()
+    assert ended(keeper, 8)
 
 
 def wait_for(words: str) -> None:
     """Until such a command runs, ten seconds at most."""
-    deadline = time.monotonic() + 10
-    while not running(words):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    assert within(10, lambda: bool(running(words)))
 
 
 @pytest.mark.parametrize(
@@ -67,12 +62,13 @@ def test_its_commands_end(tmp_path, command):
 
 
 def test_a_job_that_was_asked_to_stay_stays(tmp_path):
-    killed(tmp_path, "1", "sleep 4763; true", "sleep 4764; true")
-    assert gone("sleep 4761") and gone("sleep 4764")
-    assert len(running("sleep 4763")) == 2
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        if b"4763" in Path("/proc", entry, "cmdline").read_bytes():
-            os.kill(int(entry), signal.SIGKILL)
+    try:
+        killed(tmp_path, "1", "sleep 4763; true", "sleep 4764; true")
+        assert gone("sleep 4761") and gone("sleep 4764")
+        assert len(running("sleep 4763")) == 2
+    finally:
+        for left in running("sleep 4763"):
+            os.kill(left.pid, signal.SIGKILL)
 
 
 def killed_run(folder: Path, model: str, sign: str, *words: str) -> None:
