@@ -273,7 +273,7 @@ def test_nothing_of_a_server_outlives_a_killed_session(base: Path, mode: str) ->
         assert process.stdout is not None
         while b'"tool_result"' not in process.stdout.readline():
             assert process.poll() is None
-        assert [line for line in running(mark) if "time.sleep(120)" in line] != []
+        assert any("time.sleep(120)" in found.line for found in running(mark))
         process.send_signal(signal.SIGKILL)
     assert gone(mark)
 
