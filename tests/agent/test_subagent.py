@@ -70,11 +70,11 @@ def test_the_system_prompt_of_the_session_and_the_bytes_before_stay_the_same(bas
 
 
 def test_those_that_explore_run_side_by_side_and_those_that_work_do_not(base: Path) -> None:
-    slow = {"text": "Seen.", "delay": 0.5}
+    slow = {"text": "Seen.", "delay": 2}
     with Desk(base, [calls(*(task(f"n{n}") for n in range(3)))], {f"n{n}": [slow] for n in range(3)}) as desk:
         began = time.monotonic()
         assert [r.text.partition("\n")[0] for r in desk.send()] == ["Seen."] * 3
-        assert time.monotonic() - began < 1.2
+        assert time.monotonic() - began < 5.5
     work = calls(*(task(f"n{n}", "work") for n in range(2)))
     with Desk(base, [work], {f"n{n}": [bash(f"echo {n} >> order.txt; sleep 0.1"), "Done."] for n in range(2)}) as desk:
         desk.send()

@@ -86,7 +86,7 @@ def test_a_stream_that_breaks_is_asked_again(
 
 def test_a_stall_is_timed_out_and_asked_again(mock: LLMock, tmp_path: Path) -> None:
     mock.reply("All done.").stall(after_chunks=1, seconds=30)
-    events = turn(mock, tmp_path, timeout=0.8)
+    events = turn(mock, tmp_path, timeout=3)
     assert [e.reason.startswith("The server stalled") for e in events if isinstance(e, Retrying)] == [True]
     assert events[-1].reason == "done"
     mock.assert_resilient(strict=True)

@@ -82,7 +82,7 @@ def test_an_append_costs_the_same_at_the_end_of_a_long_log(tmp_path: Path) -> No
     long.close()
     short.close()
     print(f"append: {first * 1e6:.0f} µs at the beginning, {second * 1e6:.0f} µs behind {RECORDS:,} records")
-    assert (second < 0.001, second < 3 * max(first, again)) == (True, True)
+    assert (second < 0.002, second < 3 * max(first, again)) == (True, True)
 
 
 def test_a_step_costs_the_same_in_a_long_session(tmp_path: Path) -> None:

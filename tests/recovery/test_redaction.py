@@ -91,7 +91,7 @@ def test_much_text_costs_little() -> None:
     started = time.process_time()
     Redactor().text(plain)
     Redactor().text(knotty)
-    assert time.process_time() - started < 4.0
+    assert time.process_time() - started < 8.0
 
 
 def test_a_sentence_for_the_person() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pexpect
 import pyte
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 """Seconds to wait for something to appear before the test fails."""
 
 

