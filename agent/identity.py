@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.folders import git_root, text_of
+from agent.folders import git_root, open_regular, text_of
 from agent.permissions import places
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -181,13 +181,10 @@ def _content(path: Path, *, own: bool) -> bytes:
     top = os.path.realpath(git_root(path.parent) or path.parent)
     if not own and (not places.within(real, top) or ".git" in Path(real).parts or places.is_secret(real)):
         raise ValueError("it is a link to what is none of this project's text")
-    descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise ValueError("it is no file")
-        if found.st_size > MAX_BYTES:
-            raise ValueError(f"it has {found.st_size:,} bytes")
+    with open_regular(real) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_BYTES:
+            raise ValueError(f"it has {size:,} bytes")
         return file.read(MAX_BYTES)
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.folders import open_regular
 from agent.private import read_object, write_private
 
 _FILES = (
@@ -188,13 +188,10 @@ def _size(path: str) -> int:
 
 
 def content(path: str) -> bytes | None:
-    """The bytes of a regular file; None for what is none, cannot be read or is over MAX_BYTES. A pipe is not waited
-    for."""
+    """The bytes of a regular file; None for what is none, cannot be read or is over MAX_BYTES."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            return file.read() if stat.S_ISREG(found.st_mode) and found.st_size <= MAX_BYTES else None
+        with open_regular(path) as file:
+            return file.read() if os.fstat(file.fileno()).st_size <= MAX_BYTES else None
     except OSError:
         return None
 

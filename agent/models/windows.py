@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from agent.models.base import ModelOptions
+from agent.private import read_object, write_private
 
 DEFAULT = 128_000
 """Tokens, where nobody knows."""
@@ -62,20 +61,8 @@ class Window:
 
     def _save(self, everything: dict[str, Any]) -> None:
         with suppress(OSError):
-            _write(self._path, everything)
+            write_private(self._path, json.dumps(everything, indent=1, sort_keys=True))
 
 
 def _remembered(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {k: v for k, v in found.items() if isinstance(v, dict)} if isinstance(found, dict) else {}
-
-
-def _write(path: Path, value: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(value, file, indent=1, sort_keys=True)
-    os.replace(name, path)
+    return {key: value for key, value in read_object(path).items() if isinstance(value, dict)}

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from agent.folders import open_regular
 from tools._held import path_of
 
 EXCLUDED = frozenset(
@@ -60,12 +61,10 @@ def scan(root: str, more: Sequence[str] = (), excluded: Sequence[str] = ()) -> S
 
 
 def content_of(where: str, *, here: bool) -> bytes | None:
-    """The bytes of a regular file of a size that is kept; None for what has become anything else since then:
-    a pipe, which would be waited for, a link, a file that grows and grows. `here`: no folder on the way is a link, and
-    none may have become one. Raises OSError."""
-    descriptor = os.open(where, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or (here and path_of(descriptor) not in (None, where)):
+    """The bytes of a regular file of a size that is kept; None for one that grows and grows. `here`: no folder on the
+    way is a link, and none may have become one. Raises OSError, also for what is no such file any more."""
+    with open_regular(where, os.O_NOFOLLOW) as file:
+        if here and path_of(file.fileno()) not in (None, where):
             return None
         data = file.read(MAX_FILE_BYTES + 1)
     return data if len(data) <= MAX_FILE_BYTES else None
