@@ -13,7 +13,7 @@ from prompt_toolkit.document import Document
 
 from agent.terminal.activity import Activity
 from agent.terminal.clean import one_line
-from agent.terminal.dialogs import NEVER, Picker
+from agent.terminal.dialogs import GLANCE, NEVER, Picker
 from agent.terminal.editor import Editor
 from agent.terminal.fragments import Fragments, Rows, row
 from agent.terminal.history import InputHistory
@@ -83,6 +83,19 @@ class Deck:
         while self.screen.keys_wait() or time.monotonic() - self._typed < PAUSE:
             await asyncio.sleep(0.01 if self.screen.keys_wait() else PAUSE / 6)
 
+    async def _announced(self) -> None:
+        """Says that a question comes up, and waits until that can have been seen and nobody is in the middle of a word.
+        A key that was on its way by then goes where it was meant to go."""
+        seen = time.monotonic() + GLANCE
+        self.live.coming = True
+        self.screen.refresh()
+        try:
+            while time.monotonic() < seen:
+                await asyncio.sleep(0.02)
+            await self.pause()
+        finally:
+            self.live.coming = False
+
     def line_ended(self) -> None:
         """A line was entered while nothing ran: whoever typed it waits for what comes of it."""
         self._typed = 0.0
@@ -98,16 +111,19 @@ class Deck:
 
     # -- questions: one at a time, in the place of the input --------------------------------------------------------
 
-    async def pick(self, make: Callable[[], Picker], *, at_once: bool = False) -> Any | None:
-        """Shows a picker, once nobody types (`at_once`: a key has called for it), and waits for its answer. While a
-        line stands in the input, Enter may be meant for that line: it counts when the question has been there a moment.
-        An Enter right after the letter that answered the question before is no answer to this one.
+    async def pick(self, make: Callable[[], Picker], *, called: bool = False, at_once: bool = False) -> Any | None:
+        """Shows a picker and waits for its answer. It is announced first, and comes up once nobody types; one that is
+        `called` for by the person's own line or answer is not announced, one that a key calls for comes `at_once`.
+
+        While a line stands in the input, Enter may be meant for that line: it counts when the question has been there a
+        moment. An Enter right after the letter that answered the question before is no answer to this one.
         """
         async with self._turns:
             if not at_once:
-                await self.pause()
+                await (self.pause() if called else self._announced())
             picker = make()
             picker.over_draft, picker.before = bool(self.editor.text), self._lettered
+            picker.draft = None if at_once else self.editor
             self.live.dialog = picker
             self._refocus()
             try:
@@ -116,11 +132,13 @@ class Deck:
                 self.live.dialog, self._lettered = None, picker.lettered
                 self._refocus()
 
-    async def fill(self, label: str, text: str = "", *, secret: bool = False, escape: str = "leave") -> str | None:
+    async def fill(
+        self, label: str, text: str = "", *, secret: bool = False, escape: str = "leave", called: bool = True
+    ) -> str | None:
         """Asks for one line, once nobody types; None after Esc, which is told to mean `escape`. A `secret` one is shown
-        as asterisks."""
+        as asterisks. One that nobody `called` for is announced first."""
         async with self._turns:
-            await self.pause()
+            await (self.pause() if called else self._announced())
             self._field = asyncio.get_running_loop().create_future()
             self.region.field.set_document(Document(text))
             self.live.field_label, self.live.field_secret = label, secret

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -18,6 +18,12 @@ from agent.terminal.fragments import Fragments
 TYPING = 0.8
 """Seconds after a letter that means nothing here in which further letters, and Enter, mean nothing either: somebody
 types a line and has not seen the question. As long Enter means nothing after a question came up over a line."""
+
+GLANCE = 0.5
+"""Seconds in which nobody has read a question yet, however quick they are: a key may have been on its way."""
+
+HOLD = 0.3
+"""Seconds a key of the first GLANCE waits before it answers. Where another letter follows by then, somebody types."""
 
 LATE = 1.2
 """Seconds after a letter has answered a question in which Enter may still belong to it: many press it after the letter,
@@ -46,12 +52,23 @@ class Option:
     careful: bool = False
 
 
+class Draft(Protocol):
+    """The line that is being written while a question is open."""
+
+    @property
+    def text(self) -> str: ...
+    def insert(self, text: str) -> None: ...
+    def paste(self, data: str) -> None: ...
+    def delete_left(self) -> None: ...
+
+
 class Picker:
     """A list. With `search` what is typed filters it, without it letters and digits choose at once.
 
     `head(width)` is what stands above the options. The answer is the option's value, None after Esc. `lettered` is when
     a letter or digit gave it, `before` when one answered the question before this (monotonic seconds; NEVER too
-    once a key has gone to an option of this one: Enter is meant for that).
+    once a key has gone to an option of this one: Enter is meant for that). What is typed or pasted and is no answer
+    goes to `draft`, so that it is not lost.
     """
 
     def __init__(
@@ -75,9 +92,12 @@ class Picker:
         self._full = full
         self._wide = max((len(o.label) for o in self.options if o.note), default=0)
         self._escape = escape
-        self._stray = 0.0
-        self._since = time.monotonic()
+        self._stray = NEVER
+        self._since: float | None = None
+        self._held: tuple[str, asyncio.TimerHandle] | None = None
+        self._strays = 0
         self._burst = False
+        self.draft: Draft | None = None
         self.over_draft = False
         self.lettered = self.before = NEVER
         self.keys = self._bindings()
@@ -89,11 +109,13 @@ class Picker:
         return [o for o in self.options if all(w in f"{o.label} {o.note}".lower() for w in words)]
 
     def done(self, value: Any) -> None:
+        self._let_go()
         if not self.answer.done():
             self.answer.set_result(value)
 
     def rows(self, width: int, height: int) -> Fragments:
         """The question as fragments, at most `height` rows of `width` columns."""
+        self._since = self._since or time.monotonic()
         shown = self.shown
         title = wrapped(self.title, width, max(1, min(TITLE, height // 4)))
         height -= len(title) - 1
@@ -125,6 +147,10 @@ class Picker:
         return [*out, ("class:dim", f"  {note}" if note else ""), ("", "\n")]
 
     def _foot(self, count: int, page: int) -> str:
+        if self._held:
+            return f"{self._held[0] or 'Enter'} counts in a moment, unless you are writing a line"
+        if self._strays and self.draft:
+            return f"This went to your line: {self.draft.text[-40:].lstrip()} · wait a moment, then answer"
         if self._search:
             more = f" · {count} of {len(self.options)}" if count > page or self.words else ""
             return (
@@ -144,23 +170,39 @@ class Picker:
         keys.add("pageup")(lambda e: self._move(-PAGE))
         keys.add("pagedown")(lambda e: self._move(PAGE))
         keys.add("enter")(self._enter)
-        keys.add("escape")(lambda e: self.done(None))
+        keys.add("escape")(self._escaped)
         keys.add("c-c")(lambda e: self.done(None))
         keys.add("c-e")(lambda e: self._full() if self._full else None)
-        keys.add("backspace")(lambda e: self._type(self.words[:-1]))
+        keys.add("backspace")(lambda e: self._backspace())
         keys.add("c-u")(lambda e: self._type(""))
-        keys.add(Keys.BracketedPaste)(lambda e: self._type(self.words + one_line(e.data)) if self._search else None)
+        keys.add(Keys.BracketedPaste)(lambda e: self._pasted(e.data))
         keys.add(Keys.Any)(self._letter)
         return keys
 
+    def _age(self) -> float:
+        """Seconds since the question was first drawn; below 0 before that."""
+        return time.monotonic() - self._since if self._since else -1.0
+
     def _enter(self, event: KeyPressEvent) -> None:
         now = time.monotonic()
-        astray = now - self._stray < TYPING or (self.over_draft and now - self._since < TYPING)
+        astray = now - self._stray < TYPING or (self.over_draft and self._age() < TYPING)
         astray, self._burst = astray or self._burst or now - self.before < LATE, False
-        if self._search or not astray:
+        if self._search:
             self._take()
+        elif now - self._stray < TYPING and event.app.key_processor.input_queue:
+            self._astray("\n")  # lines that come in one piece, from a terminal that marks no paste
+        elif not astray and not self._held:
+            self._answer("", self._take)
+
+    def _escaped(self, event: KeyPressEvent) -> None:
+        """Esc; with a letter right behind it, it is Alt and the letter, a key of the line editor."""
+        if event.app.key_processor.input_queue and not self._search:
+            self._stray = time.monotonic()
+        else:
+            self.done(None)
 
     def _move(self, by: int) -> None:
+        self._let_go()
         self.over_draft, self.before = False, NEVER
         count = len(self.shown)
         step = self.index + by
@@ -183,20 +225,63 @@ class Picker:
             return
         # A letter with more keys right behind it came with a line that was on its way, not from one who reads.
         behind = any(len(key.data) == 1 and key.data.isprintable() for key in event.app.key_processor.input_queue)
-        if behind or time.monotonic() - self._stray < TYPING:
-            self._stray = time.monotonic()
+        writing = time.monotonic() - self._stray < TYPING or (self.over_draft and self._age() < GLANCE)
+        if behind or writing or self._held or self._age() < 0:
+            self._astray(letter)
             return
         chosen = next((o for o in self.options if o.key and letter.lower() in (o.key, o.also)), None)
         if chosen is None and letter.isdigit() and 0 < int(letter) <= len(self.options):
             chosen = self.options[int(letter) - 1]
         if chosen is None:
-            self._stray = time.monotonic()
+            self._astray(letter)
         elif chosen.careful:
             self.index, self.before = self.options.index(chosen), NEVER
             self._burst = bool(event.app.key_processor.input_queue)  # its Enter came with it, from no hand
         else:
-            self.lettered = time.monotonic()
-            self.done(chosen.value)
+            self._answer(letter, lambda: self._choose(chosen))
+
+    def _choose(self, option: Option) -> None:
+        self.lettered = time.monotonic()
+        self.done(option.value)
+
+    def _answer(self, key: str, act: Callable[[], None]) -> None:
+        """Acts on a key; on one that may have been on its way before the question was read only after a moment."""
+        if self._age() >= GLANCE or self.draft is None:
+            act()
+        else:
+            self._held = key, asyncio.get_running_loop().call_later(HOLD, act)
+
+    def _let_go(self) -> str:
+        """The key that was held, which does not count any more; "" where there is none."""
+        if self._held is None:
+            return ""
+        (key, timer), self._held = self._held, None
+        timer.cancel()
+        return key
+
+    def _astray(self, text: str) -> None:
+        """Something that was typed, but not at this question."""
+        self._stray = time.monotonic()
+        text = self._let_go() + text
+        if self.draft is not None and (text.strip() or self._strays):
+            self.draft.insert(text)
+            self._strays += len(text)
+
+    def _backspace(self) -> None:
+        if self._search:
+            self._type(self.words[:-1])
+        elif self._strays and self.draft is not None:
+            self.draft.delete_left()
+            self._strays -= 1
+
+    def _pasted(self, data: str) -> None:
+        """A paste is no answer: it goes to what is searched for, or to the line."""
+        if self._search:
+            self._type(self.words + one_line(data))
+        elif self.draft is not None:
+            self._astray("")
+            self.draft.paste(data)
+            self._strays += 1
 
 
 def wrapped(text: str, width: int, most: int) -> list[str]:

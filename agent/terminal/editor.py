@@ -44,6 +44,10 @@ class Editor:
     def text(self) -> str:
         return self.buffer.text
 
+    def insert(self, text: str) -> None:
+        """Inserts what was typed."""
+        self.buffer.insert_text(text)
+
     def paste(self, data: str) -> None:
         """Inserts a pasted text, a big one and the path of a picture as a chip."""
         text = pasted(data)

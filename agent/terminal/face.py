@@ -59,7 +59,7 @@ class ChatFace(Printing):
         letters = [{"Yes": "y", "No": "n"}.get(c.label.partition(",")[0], "") for c in choices]
         keys = letters if all(letters) else [""] * len(choices)
         options = [Option(c.value, c.label, key, c.note) for c, key in zip(choices, keys, strict=True)]
-        return await self._deck.pick(lambda: Picker(title, options, search=search))
+        return await self._deck.pick(lambda: Picker(title, options, search=search), called=True)
 
     async def ask(self, label: str, text: str = "") -> str | None:
         return await self._deck.fill(label, text)

@@ -69,7 +69,7 @@ class Questions:
             options = [*(Option(c, c) for c in choices), Option("", "something else")]
             chosen = await self._deck.pick(lambda: Picker("Your answer", options, escape="no answer"))
         if chosen == "":
-            chosen = await self._deck.fill("Your answer › ", escape="no answer")
+            chosen = await self._deck.fill("Your answer › ", escape="no answer", called=bool(choices))
         view.told(str(chosen or "").strip() or "(no answer)")
         return str(chosen or "")
 

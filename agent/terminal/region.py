@@ -33,6 +33,8 @@ from agent.terminal.graphemes import ClusterCells
 TAIL = 12
 """Rows of what is being written that are live; more of them would flicker on slow lines."""
 
+COMING = "  A question comes up; what you type now still goes to your line"
+
 FIELD = 6
 """Rows that the answer to a question may take."""
 
@@ -49,6 +51,7 @@ class Live:
     own_line: Callable[[int], Rows] = lambda width: []
     sign: Callable[[], tuple[str, str]] = lambda: ("class:accent", "› ")
     placeholder: Callable[[], str] = lambda: ""
+    coming: bool = False
     dialog: Picker | None = None
     field_label: str = ""
     field_hint: str = ""
@@ -85,6 +88,7 @@ class Region:
                     self._rows(self._tail),
                     self._rows(lambda: live.activity(self._columns)),
                     self._rows(lambda: live.waiting(self._columns)),
+                    self._rows(lambda: [[("class:warn", one_line(COMING, self._columns - 1))]] if live.coming else []),
                     _gap(),
                     ConditionalContainer(self._rows(lambda: live.own_line(self._columns)), ~asking),
                     ConditionalContainer(self._rows(lambda: [live.status(self._columns)]), ~asking),

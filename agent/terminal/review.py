@@ -37,7 +37,7 @@ async def review(
     rest = ""
     for number, hunk in enumerate(hunks, 1):
         answer = rest or await deck.pick(
-            lambda n=number, h=hunk: _question(h, n, len(hunks), lambda: deck.screen.paper, full)
+            lambda n=number, h=hunk: _question(h, n, len(hunks), lambda: deck.screen.paper, full), called=True
         )
         if answer is None:
             return None

@@ -17,4 +17,4 @@ async def choose(deck: Deck, home: Path, cwd: Path) -> str:
         deck.screen.print_raw("There is no session yet.\n")
         return ""
     options = [Option(c.value, c.label, note=c.note) for c in found]
-    return await deck.pick(lambda: Picker("Go on with", options, search=True)) or ""
+    return await deck.pick(lambda: Picker("Go on with", options, search=True), called=True) or ""

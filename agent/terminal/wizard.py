@@ -70,7 +70,7 @@ async def _model(deck: Deck, offer: Offer) -> str:
         return (await deck.fill("Name of the model › ", offer.model, escape="back") or "").strip()
     start = names.index(offer.model) if offer.model in names else 0
     options = [Option(n, n) for n in names]
-    return await deck.pick(lambda: Picker("Which of its models?", options, search=True, start=start)) or ""
+    return await deck.pick(lambda: Picker("Which of its models?", options, search=True, start=start), called=True) or ""
 
 
 async def _keep(deck: Deck, settings: Settings, env: Mapping[str, str]) -> None:
