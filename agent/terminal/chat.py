@@ -120,8 +120,7 @@ class Chat:
 
     def show_session(self) -> None:
         """Draws again what was said, and what there is to know about how it was found."""
-        view = self.talk.view
-        replay(self.deck.screen, self.talk.session.engine.history.messages, view.title, view.keep_result)
+        replay(self.talk.view, self.deck.screen, self.talk.session.log.entries)
         self._told = 0
         self._show_notices()
         self.talk.beside(trusting.ask(self.talk, self.face))

@@ -289,6 +289,10 @@ class View:
             self._screen.print(blocks.tool(run.title, run.call, result, self._screen.theme), short=True)
         self._activity.running.clear()
 
+    def forget_running(self) -> None:
+        """Calls that are known to have begun leave no line: what became of them is drawn by who knows it."""
+        self._activity.running.clear()
+
     def asked(self, question: str) -> None:
         """Prints what the model wants to know, whole."""
         self._finish_text()
