@@ -46,14 +46,14 @@ async def run_check(command: str, cwd: Path, guard: Guard, env: Mapping[str, str
         if process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL)
 
-    guard.on_stop.append(kill)
+    guard.beside.append(kill)
     keeper = Keeper.of_group(process.pid)
     try:
-        if guard.stopped is not None:
+        if guard.stopped is not None or guard.cut:
             kill()
         data, _ = await process.communicate()
     finally:
-        guard.on_stop.remove(kill)
+        guard.beside.remove(kill)
         kill()
         keeper.close()
     if process.returncode == 0:

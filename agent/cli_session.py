@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
-import json
-import os
 import shlex
 import traceback
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from agent.checks import load_schema
 from agent.cli_settings import open_settings, resumes
+from agent.conversation import Conversation, Prompts, Single
 from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
 from agent.faults import reason
 from agent.guard import Limits
@@ -81,9 +80,9 @@ def _one_shot(values: Values, output: Output, progress: Progress) -> Outcome:
     _require_model(settings, values)
     order = _order(values)
     if values["input_format"] == "stream-json":
-        prompts = _conversation()
+        prompts: Prompts = Conversation()
     else:
-        prompts = _single(_prompt(values, progress, cwd))
+        prompts = Single(_prompt(values, progress, cwd))
     with open_session(values, settings, cwd) as session:
         outcome = asyncio.run(run_prompts(session, prompts, order, output))
         if outcome.code in GOES_ON and session.path:
@@ -148,50 +147,6 @@ def _prompt_file(path: Path) -> str:
         return decoded(path.read_bytes(), lambda text: None)
     except OSError as error:
         raise Stop(Exit.USAGE, f"the prompt file {path} cannot be read: {reason(error, path)}") from None
-
-
-async def _single(text: str) -> AsyncIterator[str]:
-    yield text
-
-
-async def _conversation() -> AsyncIterator[str]:
-    """The user messages of a conversation on standard input, one JSON line each, until it ends."""
-    rest = b""
-    while True:
-        data = await _more_input()
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines if data else [*lines, rest]:
-            if line.strip():
-                yield user_text(line)
-        if not data:
-            return
-
-
-async def _more_input() -> bytes:
-    """Bytes of standard input as soon as there are some, b"" at its end; the loop goes on meanwhile."""
-    loop = asyncio.get_running_loop()
-    ready = loop.create_future()
-    try:
-        loop.add_reader(0, lambda: ready.done() or ready.set_result(None))
-    except PermissionError:  # a regular file is always ready, and epoll does not take it
-        return os.read(0, 1 << 16)
-    try:
-        await ready
-    finally:
-        loop.remove_reader(0)
-    return os.read(0, 1 << 16)
-
-
-def user_text(line: bytes) -> str:
-    """The text of one line {"type": "user", "message": {"content": ...}}. Raises Stop(USAGE)."""
-    try:
-        content = json.loads(line)["message"]["content"]
-        text = content if isinstance(content, str) else "\n".join(b["text"] for b in content if b["type"] == "text")
-    except (ValueError, KeyError, TypeError) as error:
-        raise Stop(Exit.USAGE, f"a line of stream-json input is no user message: {line[:200]!r} ({error})") from None
-    if not text.strip():
-        raise Stop(Exit.USAGE, f"a line of stream-json input has no text: {line[:200]!r}")
-    return text
 
 
 def _order(values: Values) -> Order:

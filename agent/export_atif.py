@@ -50,7 +50,7 @@ def _step(story: Story, item: Item) -> dict[str, Any]:
     record = item.record
     stamp = {"timestamp": item.at} if item.at else {}
     if isinstance(record, User):
-        source = "system" if record.source == "harness" else "user"
+        source = "system" if record.source in ("harness", "hook") else "user"
         more = {"extra": {"source": record.source}} if record.source not in ("typed", "harness") else {}
         return {**stamp, "source": source, "message": _content(story, record.text, record.images), **more}
     assert isinstance(record, Assistant)

@@ -12,7 +12,14 @@ from runtime.context.images import data_url
 from runtime.folding import fold_line
 from transcripts.records import Assistant, Checkpoint, Gap, ToolCall, ToolResult, User, clean
 
-_WHO = {"typed": "You", "steered": "You (while it worked)", "shell": "You (shell)", "harness": "refold itself"}
+_WHO = {
+    "typed": "You",
+    "steered": "You (while it worked)",
+    "shell": "You (shell)",
+    "hook": "A hook",
+    "harness": "refold itself",
+    "task": "The task",
+}
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }

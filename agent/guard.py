@@ -57,9 +57,13 @@ class Guard:
     """The text of the newest answer; while one is being said, what came of it."""
     stopped: Cause | None = None
     task: asyncio.Task[object] | None = None
+    cut: bool = False
+    """Whoever said the message that is worked on wants no more of it; the run itself goes on."""
     idle: bool = False
     """No turn runs (a conversation waits for its next line): there is nothing to end gently."""
     on_stop: list[Callable[[], None]] = field(default_factory=list)
+    beside: list[Callable[[], None]] = field(default_factory=list)
+    """What ends that which runs beside the turns: a check."""
     started: float = field(default_factory=time.monotonic)
     _signals: int = 0
     _said: str = ""
@@ -121,8 +125,14 @@ class Guard:
         self.interrupt()
         for call in self.on_stop:
             call()
+        self.end_beside()
         if self.task is not None:
             asyncio.get_running_loop().call_later(0 if self.idle else GRACE, self.task.cancel)
+
+    def end_beside(self) -> None:
+        """Ends what runs beside the turns."""
+        for call in tuple(self.beside):
+            call()
 
     @contextmanager
     def watching(self) -> Iterator[None]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from agent.checks import Problem, answer_problem, run_check, schema_words
 from agent.commands._own import expanded
+from agent.conversation import Prompts, Said
 from agent.exits import Exit, Stop
 from agent.faults import reason
 from agent.guard import Guard, Limits
@@ -21,10 +22,13 @@ from agent.pipes import OutputClosed
 from agent.session import Session
 from runtime.events import Notice, ToolFinished, TurnEnded
 from runtime.model import ModelError
+from transcripts.log import LogWriteError
 from transcripts.records import Rewind
 
 REPAIRS = 3
 """How often an answer that does not fit the schema is sent back."""
+STOPPED = "interrupted"
+"""The cause of a turn that was stopped by a request of the conversation."""
 CHECK_ROUNDS = 5
 """How often a check's failure is sent back where no limit ends it before."""
 
@@ -39,8 +43,9 @@ class Order:
     last_message: Path | None = None
 
 
-async def run_prompts(session: Session, prompts: AsyncIterator[str], order: Order, output: Output) -> Outcome:
-    """Runs prompts one after the other and reports each. Gives the outcome of the last that failed, else of the last.
+async def run_prompts(session: Session, prompts: Prompts, order: Order, output: Output) -> Outcome:
+    """Runs prompts one after the other and reports each. Gives the outcome of the last that failed, else of the last;
+    one that was stopped by request is no failure once another was answered.
 
     Obeys signals and limits; a run that was stopped takes no further prompt.
     """
@@ -49,10 +54,12 @@ async def run_prompts(session: Session, prompts: AsyncIterator[str], order: Orde
     total = Outcome(Exit.USAGE, "no_prompt", "there was no prompt")
     with guard.watching():
         try:
-            await run.opened()
-            while (text := await run.next_prompt(prompts)) is not None:
-                outcome = await run.answered(text)
-                total = outcome if outcome.code or not total.code or total.cause == "no_prompt" else total
+            prompts.attend(run.cut_short, output.answer)
+            await run.opened(prompts)
+            while (said := await run.next_prompt(prompts)) is not None:
+                outcome = await run.answered(said)
+                passing = total.cause in ("no_prompt", STOPPED)
+                total = outcome if not total.code or passing or outcome.code and outcome.cause != STOPPED else total
                 if guard.stopped is not None:
                     break
         except OutputClosed as closed:
@@ -65,6 +72,8 @@ async def run_prompts(session: Session, prompts: AsyncIterator[str], order: Orde
                 raise
             total = run.stopped()
             await output.result(total, guard)
+        finally:
+            await run.left(prompts)
     await session.finish()
     return total
 
@@ -92,10 +101,16 @@ class _Run:
     output: Output
     guard: Guard
     lost: str = ""
+    _first: asyncio.Task[Said | None] | None = None
+    _taken: bool = False
+    _in_turn: bool = False
 
-    async def opened(self) -> None:
-        """Tells what session this is; its MCP servers are started before, for they bring tools."""
+    async def opened(self, prompts: Prompts) -> None:
+        """Tells what session this is; its MCP servers are started before, for they bring tools. The first message is
+        taken as soon as it is there, and does not wait for them."""
         self.guard.idle = True
+        self._first = asyncio.create_task(self._take(prompts))
+        await asyncio.sleep(0)
         async for event in self.session.open_servers():
             await self.output.event(event)
         self.guard.idle = False
@@ -103,11 +118,30 @@ class _Run:
         for notice in self.session.notices:
             await self.output.event(Notice(notice, "warning"))
 
-    async def next_prompt(self, prompts: AsyncIterator[str]) -> str | None:
+    async def left(self, prompts: Prompts) -> None:
+        """Takes no more messages."""
+        if self._first is not None:
+            self._first.cancel()
+            with suppress(asyncio.CancelledError, Stop):
+                await self._first
+        await prompts.leave()
+
+    def cut_short(self) -> bool:
+        """Stops the message that is worked on, for whoever said it; False where there is none."""
+        if not self._taken:
+            return False
+        self.guard.cut = True
+        self.guard.end_beside()
+        if self._in_turn:
+            self.session.interrupt()
+        return True
+
+    async def next_prompt(self, prompts: Prompts) -> Said | None:
         """The next prompt; None at the end, and where the run was stopped while it waited."""
         self.guard.idle = True
+        first, self._first = self._first, None
         try:
-            return await anext(prompts, None)
+            return await (first or self._take(prompts))
         except asyncio.CancelledError:
             if self.guard.stopped is None:
                 raise
@@ -116,16 +150,27 @@ class _Run:
         finally:
             self.guard.idle = False
 
-    async def answered(self, text: str) -> Outcome:
-        """The outcome of one prompt, reported. One that begins with the name of a command of the person's is what that
+    async def _take(self, prompts: Prompts) -> Said | None:
+        """The next prompt, in the log already. One that begins with the name of a command of the person's is what that
         says."""
+        said = await prompts.next()
+        if said is not None:
+            self._taken, self.guard.cut = True, said.cut
+            said.text = await self._expanded(said.text)
+            with suppress(LogWriteError):  # the turn will tell
+                await self.session.hear(self._asked(said.text))
+        return said
+
+    async def answered(self, said: Said) -> Outcome:
+        """The outcome of one prompt, reported."""
         self.guard.denied.clear()
         try:
-            outcome = await self.prompt(await self._expanded(text))
+            outcome = await self.prompt(said.text)
         except asyncio.CancelledError:
             if self.guard.stopped is None:
                 raise
             outcome = self.stopped()
+        self._taken = self.guard.cut = False
         if not self.lost:
             await self.output.result(outcome, self.guard)
         return _kept(self.order, outcome)
@@ -143,8 +188,8 @@ class _Run:
         A small model begins anew with the task and the last failure: its own failed tries would only be repeated.
         """
         rounds = {"check": CHECK_ROUNDS, "schema": REPAIRS}
-        ask = task = text + (schema_words(self.order.schema) if self.order.schema is not None else "")
-        source, start = "typed", self._newest()
+        ask = task = self._asked(text)
+        source, start = "typed", self._before_it()
         while True:
             outcome, problem = await self._round(ask, source)
             if problem is None or outcome.code:
@@ -159,9 +204,14 @@ class _Run:
                 self.session.engine.append(Rewind(start))
                 ask = f"{task}\n\n{problem.brief}"
 
-    def _newest(self) -> int:
+    def _asked(self, text: str) -> str:
+        return text + (schema_words(self.order.schema) if self.order.schema is not None else "")
+
+    def _before_it(self) -> int:
+        """The number of the record before the message that was taken."""
+        entry = self.session.heard
         entries = self.session.log.entries
-        return entries[-1].seq if entries else 0
+        return entry.seq - 1 if entry is not None else entries[-1].seq if entries else 0
 
     async def _round(self, text: str, source: str) -> tuple[Outcome, Problem | None]:
         ended = await self._turn(text, source)
@@ -173,6 +223,8 @@ class _Run:
         problem = await self._verify(ended)
         if self.guard.stopped is not None:
             return self.stopped(), None
+        if self.guard.cut:
+            return Outcome(Exit.INTERRUPTED, STOPPED, "interrupted by request", outcome.text), None
         if problem is None and self.order.schema is not None:
             _, outcome = answer_problem(self.order.schema, outcome)
         return outcome, problem
@@ -182,6 +234,9 @@ class _Run:
         ended = TurnEnded("interrupted")
         async for event in self.session.send(text, source=source):
             self.guard.see(event)
+            if self.guard.cut and not self._in_turn:
+                self.session.interrupt()  # it was asked for before there was a turn
+            self._in_turn = True
             if isinstance(event, TurnEnded):
                 ended = event
             if not self.lost:
@@ -190,6 +245,7 @@ class _Run:
                 except OutputClosed as closed:
                     self.lost = str(closed)
                     self.guard.stop(Exit.FAILED, "output_closed", self.lost)
+        self._in_turn = False
         return ended
 
     def _remaining(self) -> Any:
@@ -208,6 +264,8 @@ class _Run:
     def _outcome(self, ended: TurnEnded) -> Outcome:
         if self.guard.stopped is not None:
             return self.stopped()
+        if self.guard.cut and ended.reason == "interrupted":
+            return Outcome(Exit.INTERRUPTED, STOPPED, "interrupted by request", ended.text or self.guard.answer)
         denied = [self._denial(event) for event in self.guard.denied]
         outcome = of_turn(ended, denied)
         if outcome.code == Exit.LIMIT and (found := self.guard.over()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
@@ -45,6 +46,10 @@ class Output(Protocol):
 
     async def result(self, outcome: Outcome, guard: Guard | None) -> None:
         """What became of one prompt; guard is None where no session could be opened."""
+        ...
+
+    async def answer(self, line: Mapping[str, Any]) -> None:
+        """What a request of the conversation is answered; only stream-json has a place for it."""
         ...
 
     def hurry(self) -> None:
@@ -149,6 +154,9 @@ class Text:
         """Progress only."""
         self.progress.event(event)
 
+    async def answer(self, line: Mapping[str, Any]) -> None:
+        """See Output."""
+
     async def result(self, outcome: Outcome, guard: Guard | None) -> None:
         """The answer, also one that came before a failure; structured output as JSON."""
         text = outcome.text if outcome.structured is None else json.dumps(outcome.structured, ensure_ascii=False)
@@ -163,6 +171,7 @@ class Json:
         self.progress = progress
         self.pipe = Pipe(1)
         self.maker = StreamJson("")
+        self._writing = asyncio.Lock()
 
     def hurry(self) -> None:
         """See Output."""
@@ -176,13 +185,17 @@ class Json:
         """Progress only."""
         self.progress.event(event)
 
+    async def answer(self, line: Mapping[str, Any]) -> None:
+        """See Output."""
+
     async def result(self, outcome: Outcome, guard: Guard | None) -> None:
         """The object."""
         await self.write(result_line(self.maker, outcome, guard))
 
     async def write(self, line: Mapping[str, Any]) -> None:
-        """One line of JSON."""
-        await self.pipe.write(json.dumps(line, ensure_ascii=False) + "\n")
+        """One line of JSON; a line that is being written is ended before."""
+        async with self._writing:
+            await self.pipe.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 class Stream(Json):
@@ -201,6 +214,10 @@ class Stream(Json):
         early, self._early = self._early or [], None
         for event in early:
             await self.event(event)
+
+    async def answer(self, line: Mapping[str, Any]) -> None:
+        """Its line, between the others."""
+        await self.write(line)
 
     async def event(self, event: Event) -> None:
         """Its lines; before the init line there is none."""

@@ -22,7 +22,8 @@ class Turn:
 
 def turns(session: Session) -> list[Turn]:
     """The person's messages, newest first."""
-    found = [e for e in session.engine.history.messages if e.kind == "user" and e.record.source != "harness"]
+    said = (e for e in session.engine.history.messages if e.kind == "user")
+    found = [e for e in said if e.record.source not in ("harness", "hook")]
     return [Turn(e.seq, e.record.text) for e in reversed(found)]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from agent import logbook, workshop
 from agent.extend.extensions import Extensions
 from agent.extend.hooking import Facts
 from agent.extend.turns import hooked_turn
+from agent.hearing import Heard, hear
 from agent.logbook import SessionError
 from agent.models import make_model
 from agent.permissions import Approver, Permissions
@@ -43,7 +44,7 @@ from runtime.events import (
 from runtime.folding import fold_line
 from runtime.loop import run_turn
 from runtime.model import Model, ModelErrorKind
-from transcripts.log import LogWriteError, TranscriptLog
+from transcripts.log import Entry, LogWriteError, TranscriptLog
 from transcripts.records import Image, Note, TurnEnd, Usage, User
 
 Ask = Callable[[str, Sequence[str]], Awaitable[str]]
@@ -71,6 +72,7 @@ class Session:
         self.spent = Spent()
         self.subagents = Subagents(self)
         self._lines: list[str] = []
+        self._heard: Heard | None = None
         self._task: asyncio.Task[Any] | None = None
         self._leaving: set[asyncio.Task[None]] = set()
         self._interrupting = False
@@ -158,53 +160,88 @@ class Session:
 
     # -- a turn -----------------------------------------------------------------------------------------------------
 
+    async def hear(self, text: str, images: Sequence[Image] = (), source: str = "typed") -> None:
+        """Takes what the person said: it is on the disk when this returns, before anything slow begins, and `send` of
+        the same goes on from there. Only a hook may keep it out of the log. Raises LogWriteError."""
+        self._heard = await hear(User(text, source, tuple(images)), self.hooks, self._write)
+
+    @property
+    def heard(self) -> Entry | None:
+        """The message that was taken and not sent yet; None where there is none."""
+        return self._heard.entry if self._heard else None
+
+    def _write(self, prompt: User) -> Entry:
+        self.settle()
+        return self.engine.append(prompt)
+
     async def send(self, text: str, images: Sequence[Image] = (), source: str = "typed") -> AsyncIterator[Event]:
         """One turn. The last event is TurnEnded; after `interrupt` its reason is "interrupted"."""
-        prompt = User(text, source, tuple(images))
         self._interrupting = False
-        turn = first = self.open_servers()
+        turn = opening = self._opening(User(text, source, tuple(images)))
         try:
             while (event := await self._next(turn)) is not None:
-                yield event
-            await workshop.know_window(self.model)
-            self.engine.set_window(self.model.window, self.model.window_source)
-            self.toolbox.ctx.share = self.engine.policy.share
-            if refusal := workshop.floor_refusal(self.engine):
-                yield TurnEnded("error", message=refusal, kind=ModelErrorKind.CONFIG)
-                return
-            turn = self._turn(prompt)
+                for one in self._with_notices(event):
+                    yield one
+                if isinstance(event, TurnEnded):
+                    return
+            turn = self._turn()
             while (event := await self._next(turn)) is not None:
-                self._note(event)
-                for words in self.hooks.take_told() if self.hooks else ():
-                    yield Notice(words, "warning")
-                yield event
-                inner = event.event if isinstance(event, TaskEvent) else event
-                if isinstance(inner, ToolFinished) and (words := told(inner.result.meta.get("redacted") or {})):
-                    yield Notice(words, "warning")
+                for one in self._with_notices(event):
+                    yield one
         except asyncio.CancelledError:
             if not self._interrupting or self._task is None:
                 raise
             self._task.uncancel()
-            if turn is first:
-                self._keep_unasked(prompt)
+            if turn is opening:
+                self._stopped_early()
             else:
                 self.usage = total(self.usage, self.spent.usage)
                 self._sum_up()
             yield TurnEnded("interrupted")
         finally:
-            self._task = None
+            self._task = self._heard = None
             await turn.aclose()
 
-    def _turn(self, prompt: User) -> AsyncGenerator[Event, None]:
+    async def _opening(self, prompt: User) -> AsyncGenerator[Event, None]:
+        """What stands before a turn, the message first. Ends with TurnEnded where there can be no turn."""
+        try:
+            if self._heard is None or self._heard.prompt != prompt:
+                await self.hear(prompt.text, prompt.images, prompt.source)
+            assert self._heard is not None
+            if self._heard.refused:
+                yield TurnEnded("denied", message=self._heard.refused)
+                return
+            async for event in self.open_servers():
+                yield event
+            await workshop.know_window(self.model)
+            self.engine.set_window(self.model.window, self.model.window_source)
+            self.toolbox.ctx.share = self.engine.policy.share
+            if refusal := workshop.floor_refusal(self.engine):
+                self.engine.append(TurnEnd("error", refusal))
+                yield TurnEnded("error", message=refusal, kind=ModelErrorKind.CONFIG)
+        except LogWriteError as error:
+            yield TurnEnded("error", message=str(error), kind="log")
+
+    def _turn(self) -> AsyncGenerator[Event, None]:
+        assert self._heard is not None and self._heard.entry is not None
+        prompt = self._heard.entry
         after = partial(self.hooks.after_call, self.toolbox) if self.hooks else None
         self.spent = Spent(self.limits)
-        with contextlib.suppress(LogWriteError):  # what cannot be written is told by the turn
-            self.settle()
         crew = Crew(
             self.engine, self.model, self.toolbox, self.permitting.permit, self._steered, self.limits,
             spent=self.spent, after=after,
         )  # fmt: skip
         return hooked_turn(self.hooks, crew, prompt) if self.hooks else run_turn(crew, prompt)
+
+    def _with_notices(self, event: Event) -> Iterator[Event]:
+        """An event, and what the person is told beside it."""
+        self._note(event)
+        for words in self.hooks.take_told() if self.hooks else ():
+            yield Notice(words, "warning")
+        yield event
+        inner = event.event if isinstance(event, TaskEvent) else event
+        if isinstance(inner, ToolFinished) and (words := told(inner.result.meta.get("redacted") or {})):
+            yield Notice(words, "warning")
 
     async def open_servers(self) -> AsyncGenerator[Event, None]:
         """Starts the MCP servers and takes up their tools, once: from then on both are what they are."""
@@ -217,12 +254,11 @@ class Session:
         for problem in [*problems, *workshop.weight_words(self.engine, before)]:
             yield Notice(problem, "warning")
 
-    def _keep_unasked(self, prompt: User) -> None:
-        """Writes down what was said before the model could be asked."""
-        with contextlib.suppress(LogWriteError):
-            self.settle()
-            self.engine.append(prompt)
-            self.engine.append(TurnEnd("interrupted"))
+    def _stopped_early(self) -> None:
+        """Writes down that a turn was stopped before the model could be asked."""
+        if self._heard is not None and self._heard.entry is not None:
+            with contextlib.suppress(LogWriteError):
+                self.engine.append(TurnEnd("interrupted"))
 
     async def _next(self, turn: AsyncGenerator[Event, None]) -> Event | None:
         """The turn's next event. An interrupt that came between two events is obeyed before any call begins, else

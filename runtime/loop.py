@@ -23,18 +23,19 @@ from runtime.events import (
 )
 from runtime.model import Answer, ModelError, ModelView
 from runtime.recovery import fold, prune, recover
-from transcripts.log import LogWriteError
+from transcripts.log import Entry, LogWriteError
 from transcripts.records import TurnEnd, User
 
 
-async def run_turn(crew: Crew, prompt: User) -> AsyncGenerator[Event, None]:
-    """One turn: from the person's message to an answer without calls. The last event is TurnEnded, unless the task is
-    cancelled: then what came is kept, marked, and CancelledError goes on. Bugs raise."""
+async def run_turn(crew: Crew, prompt: User | Entry) -> AsyncGenerator[Event, None]:
+    """One turn: from the person's message, which may be in the log already, to an answer without calls. The last event
+    is TurnEnded, unless the task is cancelled: then what came is kept, marked, and CancelledError goes on. Bugs raise.
+    """
     turn = Turn(spent=crew.spent)
     try:
         crew.engine.close_open_calls()
-        entry = crew.engine.append(prompt)
-        yield TurnStarted(prompt.text, entry.seq)
+        entry = prompt if isinstance(prompt, Entry) else crew.engine.append(prompt)
+        yield TurnStarted(entry.record.text, entry.seq)
         async for event in prune(crew):
             yield event
         async for event in _steps(crew, turn):

@@ -170,3 +170,123 @@ def test_one_failure_in_a_conversation_is_the_exit_code(folder: Path, tmp_path: 
     )
     results = [(v["result"], v["is_error"]) for v in valid_lines(done.stdout) if v["type"] == "result"]
     assert (done.returncode, results) == (1, [("", True), ("two", False)])
+
+
+class Talk:
+    """A conversation with the real command over pipes; `lines` are all that it has said."""
+
+    def __init__(self, folder: Path, model: str, *words: str) -> None:
+        self.process = subprocess.Popen(
+            argv("-p", "--model", model, "-o", "stream-json", "--input-format", "stream-json", *words),
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.lines: list[dict[str, Any]] = []
+
+    def say(self, *lines: str) -> None:
+        """Sends lines."""
+        assert self.process.stdin
+        self.process.stdin.write("".join(lines))
+        self.process.stdin.flush()
+
+    def until(self, kind: str) -> dict[str, Any]:
+        """The next line of this type."""
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.lines += valid_lines(line)
+            if self.lines[-1]["type"] == kind:
+                return self.lines[-1]
+        raise AssertionError(f"no {kind}: {self.lines}")
+
+    def end(self) -> int:
+        """The exit code; nothing may be left to read that is no valid line."""
+        rest, _ = self.process.communicate(timeout=60)
+        self.lines += valid_lines(rest)
+        return self.process.returncode
+
+
+def control(ident: str, subtype: str = "interrupt") -> str:
+    """A request of whoever holds the other end of the pipe."""
+    return json.dumps({"type": "control_request", "request_id": ident, "request": {"subtype": subtype}}) + "\n"
+
+
+SLEEP = {"text": "I wait.", "calls": [{"name": "bash", "arguments": {"command": "sleep 600"}}]}
+
+
+def test_a_turn_is_stopped_by_request_and_the_next_message_goes_on(folder: Path, tmp_path: Path, home: Path) -> None:
+    talk = Talk(folder, script(tmp_path / "script.jsonl", SLEEP, {"text": "two"}), "--yolo")
+    talk.say(user("first"))
+    talk.until("assistant")
+    talk.say(control("r1"))
+    assert talk.until("control_response") == {
+        "type": "control_response",
+        "response": {"subtype": "success", "request_id": "r1"},
+    }
+    ended = talk.until("result")
+    assert (ended["is_error"], ended["subtype"], ended["result"]) == (True, "error_during_execution", "I wait.")
+    assert (ended["meta"]["cause"], ended["meta"]["exit_code"]) == ("interrupted", 130)
+    talk.say(user("second"))
+    assert (talk.until("result")["result"], talk.end()) == ("two", 0)
+    shown = refold("sessions", "show", "latest", cwd=folder).stdout
+    assert [line.partition(" ")[2] for line in shown.splitlines() if line.startswith("#")][::3] == [
+        "you: first",
+        "you: second",
+    ]
+    assert refold("replay", "--verify", cwd=folder).stdout == "2 of 2 requests come out as they were sent\n"
+
+
+def test_a_stopped_turn_at_the_end_is_the_exit_code(folder: Path, tmp_path: Path) -> None:
+    talk = Talk(folder, script(tmp_path / "script.jsonl", {"text": "one"}, SLEEP), "--yolo")
+    talk.say(user("first"), user("second"))
+    talk.until("result")
+    talk.until("assistant")
+    talk.say(control("r1"))
+    assert (talk.end(), talk.lines[-1]["meta"]["cause"]) == (130, "interrupted")
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_request_stops_what_was_said_before_it_and_no_more(folder: Path, tmp_path: Path, from_file: bool) -> None:
+    """All of it lies in the pipe before the first turn begins."""
+    model = script(tmp_path / "script.jsonl", {"text": "one", "delay": 3}, {"text": "two"})
+    words = user("first") + control("r1") + user("second")
+    if from_file:
+        (tmp_path / "talk.jsonl").write_text(words)
+        line = argv("-p", "--model", model, "-o", "stream-json", "--input-format", "stream-json")
+        with (tmp_path / "talk.jsonl").open() as file:
+            done = subprocess.run(line, cwd=folder, stdin=file, capture_output=True, text=True, timeout=60)
+        said, code = valid_lines(done.stdout), done.returncode
+    else:
+        talk = Talk(folder, model)
+        talk.say(words)
+        code = talk.end()
+        said = talk.lines
+    results = [v["meta"]["cause"] for v in said if v["type"] == "result"]
+    assert (results, code, sum(v["type"] == "control_response" for v in said)) == (["interrupted", "done"], 0, 1)
+
+
+def test_requests_that_mean_nothing_are_answered_and_stop_nothing(folder: Path, tmp_path: Path) -> None:
+    talk = Talk(folder, script(tmp_path / "script.jsonl", {"text": "one"}, {"text": "two"}))
+    talk.say(control("r0"), control("r1", "set_model"), '{"type": "control_request"}\n', '{"type": "keep_alive"}\n')
+    talk.say(user("first"), user("second"))
+    assert talk.end() == 0
+    said = [v["response"] for v in talk.lines if v["type"] == "control_response"]
+    error = "refold knows no control request {} here; it knows 'interrupt'"
+    assert said == [
+        {"subtype": "success", "request_id": "r0"},
+        {"subtype": "error", "request_id": "r1", "error": error.format("'set_model'")},
+        {"subtype": "error", "request_id": None, "error": error.format("None")},
+    ]
+    assert [v["result"] for v in talk.lines if v["type"] == "result"] == ["one", "two"]
+
+
+def test_a_required_check_is_not_waited_for_once_the_request_came(folder: Path, tmp_path: Path) -> None:
+    model = script(tmp_path / "script.jsonl", {"text": "one"}, {"text": "two"})
+    talk = Talk(folder, model, "--require-check", "touch begun; sleep 600")
+    talk.say(user("first"))
+    talk.until("assistant")
+    while not (folder / "begun").exists():
+        assert talk.process.poll() is None
+    talk.say(control("r1"))
+    assert (talk.until("result")["meta"]["cause"], talk.end()) == ("interrupted", 130)

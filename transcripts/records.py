@@ -77,7 +77,8 @@ class SessionStart(Record):
 @dataclass(frozen=True)
 class User(Record):
     """Words for the model in the user's role. `source`: typed (the person), steered (the person, while it worked),
-    shell (a command the person ran), harness (refold itself: a continuation, a correction, a failed check)."""
+    shell (a command the person ran), hook (what the person's hooks say at the beginning), harness (refold itself: a
+    continuation, a correction, a failed check)."""
 
     kind: ClassVar[str] = "user"
     text: str

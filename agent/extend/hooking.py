@@ -93,20 +93,24 @@ class Hooks:
         return replace(result, text="\n\n".join([result.text, *words])) if words else result
 
     async def prompt(self, text: str) -> tuple[str, str]:
-        """(why a message is not sent, what hooks add to it), either "". With the first message of a session in this
-        process its beginning is told, too."""
+        """(why a message is not sent, what hooks add to it), either ""."""
         context: list[str] = []
-        hooks = self._fitting("UserPromptSubmit", ())
-        if not self._begun:
-            self._begun = True
-            hooks = [*self._fitting("SessionStart", (self._source,)), *hooks]
-        for hook in hooks:
-            more = {"source": self._source} if hook.event == "SessionStart" else {"prompt": text}
-            said = await self._say(hook, **more)
-            if said.decision == "deny" and hook.event == "UserPromptSubmit":
+        for hook in self._fitting("UserPromptSubmit", ()):
+            said = await self._say(hook, prompt=text)
+            if said.decision == "deny":
                 return f"The hook `{hook.title}` refuses this message: {said.why}", ""
-            context += [_from(hook, words) for words in (said.context, said.why) if words]
+            context += _words(hook, said)
         return "", "\n\n".join(context)
+
+    async def begin(self) -> str:
+        """What hooks have to say about the beginning of the session in this process; told with its first message."""
+        if self._begun:
+            return ""
+        self._begun = True
+        context: list[str] = []
+        for hook in self._fitting("SessionStart", (self._source,)):
+            context += _words(hook, await self._say(hook, source=self._source))
+        return "\n\n".join(context)
 
     async def stop(self, again: bool) -> str:
         """Why the turn has to go on; "" where no hook says so. `again`: it goes on because of a hook already."""
@@ -164,6 +168,11 @@ def _name(hook: Hook, tool: str) -> str:
     """The name a hook knows a tool by: files of another program are told the names of that program."""
     names = names_of(tool)
     return names[1] if len(names) > 1 and os.path.basename(hook.file) != "hooks.json" else tool
+
+
+def _words(hook: Hook, said: Said) -> list[str]:
+    """What a hook adds to a message."""
+    return [_from(hook, words) for words in (said.context, said.why) if words]
 
 
 def _from(hook: Hook, words: str) -> str:

@@ -1,4 +1,4 @@
-"""A turn with hooks around it: before the person's message is taken, and when the model thinks it is done."""
+"""A turn with hooks around it: at the beginning of a session, and when the model thinks it is done."""
 
 from __future__ import annotations
 
@@ -10,22 +10,19 @@ from agent.extend.hooking import Hooks
 from runtime.crew import Crew, Limits
 from runtime.events import Event, TurnEnded
 from runtime.loop import run_turn
-from transcripts.log import LogWriteError
+from transcripts.log import Entry, LogWriteError
 from transcripts.records import User
 
 MOST_STOPS = 3
 """How often hooks can make one turn go on."""
 
 
-async def hooked_turn(hooks: Hooks, crew: Crew, prompt: User) -> AsyncGenerator[Event, None]:
-    """One turn like `run_turn`, as hooks leave it: refused, with more context, or longer. What a hook wants said to the
-    model at the end of a turn is a message of the harness."""
+async def hooked_turn(hooks: Hooks, crew: Crew, prompt: Entry | User) -> AsyncGenerator[Event, None]:
+    """One turn like `run_turn`, as hooks leave it: with more context, or longer. What a hook wants said to the model at
+    the end of a turn is a message of the harness."""
     try:
-        refused, context = await hooks.prompt(prompt.text) if prompt.source == "typed" else ("", "")
-        if refused:
-            yield TurnEnded("denied", message=refused)
-            return
-        prompt = replace(prompt, text=f"{prompt.text}\n\n{context}") if context else prompt
+        if context := await hooks.begin():
+            crew.engine.append(User(context, "hook"))
         ended: TurnEnded | None = None
         limits: Limits | None = crew.limits
         stops = 0

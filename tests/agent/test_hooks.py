@@ -236,7 +236,8 @@ def test_a_message_can_be_refused_or_added_to(world: World) -> None:
         )  # fmt: skip
         assert not any(e.kind == "user" for e in talk.session.log.entries)
         talk.say("go")
-        assert talk.said == [f"go\n\n[The UserPromptSubmit hook `{command}` says: branch main]"]
+        begun = "[The SessionStart hook `cat > start.json; echo rules` says: rules]"
+        assert talk.said == [f"go\n\n[The UserPromptSubmit hook `{command}` says: branch main]\n\n{begun}"]
         assert json.loads((world.ws / "start.json").read_text())["source"] == "startup"
 
 
