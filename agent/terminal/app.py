@@ -21,12 +21,13 @@ from typing import Any
 
 from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
 from agent.settings import Settings, SettingsError
+from agent.terminal.background import answers
 from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
 from agent.terminal.keyboard import know_more_keys
 from agent.terminal.keymap import DEFAULT, Keymap, KeysError, read_keys
 from agent.terminal.keys import bindings
-from agent.terminal.theme import Theme, choose_theme, read_colors
+from agent.terminal.theme import Theme, choose_theme, for_background, ground_known, read_colors
 from agent.version import VERSION
 
 BEHIND = "agent.terminal.chat"
@@ -71,6 +72,8 @@ class _Evening:
         self._theme = replace(self._theme, more=keymap.name("output"))
         self._deck = Deck(self._theme, self._env, home=start.settings.home, cwd=start.cwd, vi=vi, keymap=keymap)
         self._deck.screen.rings = start.settings.notify
+        if not start.settings.theme and self._theme.color and not ground_known(self._env) and answers(self._env):
+            self._deck.screen.ask_background(self._background)
         self._chat: Any = None
         self._failure: Exception | None = None
 
@@ -92,6 +95,11 @@ class _Evening:
             raise self._failure
         return code
 
+    def _background(self, light: bool) -> None:
+        """The terminal has said whether it is light."""
+        own = read_colors(self._start.settings.colors)
+        self._deck.screen.set_theme(for_background(light, own, self._env, unicode=self._theme.unicode))
+
     async def _load(self) -> None:
         before = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH)
@@ -102,6 +110,7 @@ class _Evening:
                 self._settings = await self._first_start()
             ref = await self._ask_which() if self._start.choose else ""
             session = await asyncio.to_thread(self._start.first, self._settings, ref)
+            await self._deck.screen.answered()
             self._chat = behind.Chat.begin(
                 self._deck, self._settings, session, self._another, self._env, self._start.prompt
             )

@@ -37,6 +37,7 @@ class Pager:
         app: Application[Any] = Application(
             layout=Layout(HSplit([body, foot]), focused_element=body),
             key_bindings=self._keys(),
+            input=self._screen.app.input,
             output=self._screen.output,
             style=self._screen.app.style,
             full_screen=True,

@@ -1,7 +1,7 @@
 """The terminal itself: finished text goes into the scrollback once, a few live lines below it are redrawn.
 
 Everything that is printed waits for the next frame: the live lines are erased, the text is written, the live lines are
-drawn again, in one write. No alternate screen, no questions to the terminal, no mouse.
+drawn again, in one write. No alternate screen, no mouse, and one question to the terminal: see background.py.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +23,7 @@ from prompt_toolkit.layout import Layout
 from prompt_toolkit.layout.screen import Screen as Cells
 from prompt_toolkit.styles import Style
 
+from agent.terminal.background import ASK, Answers, Keys, is_light
 from agent.terminal.clean import one_line
 from agent.terminal.keyboard import protocol
 from agent.terminal.output import InlineOutput, color_depth, reflows
@@ -37,6 +39,17 @@ ESCAPE_WAIT = 0.1
 
 CHORD_WAIT = 0.2
 """Seconds in which a key after Esc makes a chord of the two (Esc Enter)."""
+
+ANSWER_WAIT = 0.15
+"""Seconds since the question about the background in which the first conversation that is drawn waits for the answer.
+Behind the first frame there is more than that to load."""
+
+LATE_ANSWER = 0.3
+"""Seconds that the end of the chat, or a program that gets the terminal, waits for an answer that is still to come: the
+shell would take it for keys."""
+
+YOUNG = 2.0
+"""Seconds after which no answer is waited for any more."""
 
 WIDEST = 120
 """Columns that prose may take: longer lines are hard to read."""
@@ -97,12 +110,16 @@ class Screen:
         self._paper: Paper | None = None
         self._papers: Callable[[int, Theme, str], Paper] | None = None
         self._app: _Inline | None = None
+        self._answers = Answers(self._heard)
+        self._told: Callable[[bool], None] | None = None
+        self._leaving: asyncio.Task[None] | None = None
 
     def build(self, layout: Layout, keys: KeyBindingsBase) -> None:
         """Makes the application; to be called once, before `run`."""
         app = _Inline(
             layout=layout,
             key_bindings=keys,
+            input=Keys(sys.stdin, self._answers),
             output=self.output,
             style=Style.from_dict(self.theme.toolkit()),
             include_default_pygments_style=False,
@@ -141,11 +158,44 @@ class Screen:
         """Tells what renders: it is imported after the first frame, for that takes a while."""
         self._papers = papers
 
+    def ask_background(self, told: Callable[[bool], None]) -> None:
+        """Asks the terminal, once it is ours, for its background; `told` is called with whether it is light, if and
+        when an answer comes, unless a theme was set before."""
+        self._told = told
+
+    def _ask(self) -> None:
+        # Not before the terminal is ours: it would show the answer as if it had been typed.
+        if self._told is not None:
+            self._answers.ask()
+            self.output.write_raw(ASK)
+            self.output.flush()
+
+    def _heard(self, colour: str) -> None:
+        light = is_light(colour)
+        if self._told is not None and light is not None:
+            told, self._told = self._told, None
+            told(light)
+
+    async def answered(self, seconds: float = ANSWER_WAIT) -> None:
+        """Waits until the terminal has answered, at most until so many seconds after it was asked."""
+        while self._answers.waits(seconds):
+            await asyncio.sleep(0.01)
+
+    async def _quiet(self) -> None:
+        """Waits a moment for an answer that would reach whoever has the terminal next."""
+        until = time.monotonic() + LATE_ANSWER
+        while self._answers.waits(YOUNG) and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+
     async def run(self, ready: Callable[[], None]) -> int:
         """Runs until `leave`; returns its code. `ready` is called when the first frame is on the terminal."""
 
+        def begin() -> None:
+            self._ask()
+            ready()
+
         def soon() -> None:
-            asyncio.get_running_loop().call_soon(ready)
+            asyncio.get_running_loop().call_soon(begin)
 
         self._modes(True)
         try:
@@ -165,6 +215,11 @@ class Screen:
             return False
 
     def leave(self, code: int) -> None:
+        """Ends `run`, which returns the code."""
+        self._leaving = self._leaving or asyncio.get_running_loop().create_task(self._leave(code))
+
+    async def _leave(self, code: int) -> None:
+        await self._quiet()
         if self.app.is_running and not self.app.is_done:
             self.app.exit(result=code)
 
@@ -231,7 +286,8 @@ class Screen:
         self.refresh()
 
     def set_theme(self, theme: Theme) -> None:
-        """Other colours, for what is drawn from now on."""
+        """Other colours, for what is drawn from now on. No answer of the terminal changes them any more."""
+        self._told = None
         self.theme = replace(theme, more=self.theme.more)
         self._paper = None
         self.app.style = Style.from_dict(theme.toolkit())
@@ -241,6 +297,7 @@ class Screen:
 
     async def away(self, work: Callable[[], Awaitable[T]]) -> T:
         """Gives the terminal to something else (an editor, a pager) and takes it back."""
+        await self._quiet()
         async with in_terminal():
             self._modes(False)
             try:

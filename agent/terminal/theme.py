@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 ROLES = (
     "accent", "user", "dim", "ok", "warn", "error", "add", "remove", "add_word", "remove_word", "code", "heading",
@@ -35,24 +35,26 @@ _LIGHT = {
 THEMES: Mapping[str, Mapping[str, str]] = {"ansi": _ANSI, "dark": _DARK, "light": _LIGHT}
 
 _SYNTAX = {"ansi": "ansi_dark", "dark": "nord-darker", "light": "friendly"}
+_SYNTAX_LIGHT = {**_SYNTAX, "ansi": "ansi_light"}
 
 
 @dataclass(frozen=True)
 class Theme:
     """Styles by role, in rich's words ("bold #rrggbb on #rrggbb"). `color` False: bold and underline only.
     `unicode` False where the terminal's encoding has no bullets and arrows. `more` is the key that shows an output in
-    full, as hints name it."""
+    full, as hints name it. `light`: the background is known to be light."""
 
     name: str = "ansi"
     styles: Mapping[str, str] = field(default_factory=lambda: dict(_ANSI))
     color: bool = True
     unicode: bool = True
     more: str = "Ctrl-O"
+    light: bool = False
 
     @property
     def syntax(self) -> str:
         """Name of the highlighting theme for code."""
-        return _SYNTAX[self.name]
+        return (_SYNTAX_LIGHT if self.light else _SYNTAX)[self.name]
 
     def sign(self, good: str, ascii_: str) -> str:
         """The sign, or what stands for it where the terminal cannot show it."""
@@ -92,15 +94,33 @@ def choose_theme(name: str, own: Mapping[str, str], env: Mapping[str, str], enco
     if chosen not in THEMES:
         raise ValueError(f"theme must be one of {', '.join(THEMES)}, not {name!r}")
     fits = encoding.lower().replace("-", "") in ("utf8", "utf16", "utf32", "gb18030")
-    return Theme(chosen, {**THEMES[chosen], **own}, color="NO_COLOR" not in env or env["NO_COLOR"] == "", unicode=fits)
+    color = "NO_COLOR" not in env or env["NO_COLOR"] == ""
+    light = not name and _ground(env) in (7, 15)
+    return Theme(chosen, {**THEMES[chosen], **own}, color=color, unicode=fits, light=light)
+
+
+def ground_known(env: Mapping[str, str]) -> bool:
+    """Whether COLORFGBG says what the background is."""
+    return _ground(env) >= 0
+
+
+def for_background(light: bool, own: Mapping[str, str], env: Mapping[str, str], *, unicode: bool) -> Theme:
+    """The theme for a background that the terminal has told. With 16 colours it is the terminal's own."""
+    name = "ansi" if color_level(env) == "standard" else "light" if light else "dark"
+    return replace(choose_theme(name, own, env, "utf-8" if unicode else "ascii"), light=light)
+
+
+def _ground(env: Mapping[str, str]) -> int:
+    """The number of the background's colour; -1 where COLORFGBG does not say it."""
+    last = env.get("COLORFGBG", "").rpartition(";")[2]
+    return int(last) if last.isdigit() else -1
 
 
 def _by_background(env: Mapping[str, str]) -> str:
     rich_colors = env.get("COLORTERM", "") in ("truecolor", "24bit")
-    last = env.get("COLORFGBG", "").rpartition(";")[2]
-    if not last.isdigit() or not rich_colors:
+    if not ground_known(env) or not rich_colors:
         return "ansi"
-    return "light" if int(last) in (7, 15) else "dark"
+    return "light" if _ground(env) in (7, 15) else "dark"
 
 
 def toolkit_style(style: str) -> str:

@@ -66,7 +66,7 @@ def test_a_session_that_begins_with_a_command_of_the_persons_is_listed_by_it(cha
 def _said(terminal: Terminal) -> list[str]:
     """The conversation as it stands on the terminal: between the greeting and the live lines, without times."""
     text = terminal.scrollback()
-    text = text[text.index("/help\n") + 6 : re.search(r"^\w+ · scripted:", text, re.M).start()]
+    text = re.split(r"^\w+ · scripted:", text[text.index("/help\n") + 6 :], maxsplit=1, flags=re.M)[0]
     text = re.sub(r"\d+(\.\d+)? s( ago)?|just now", "SOON", text)
     return [line for line in text.split("\n") if line]
 
