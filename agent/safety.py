@@ -14,9 +14,10 @@ from typing import Any
 from agent.extend.skills import person_folders
 from agent.faults import reason
 from agent.permissions import Confinement, Judgement, Permissions, Rule, RuleError, parse_rule, rules_of_table
+from agent.permissions.reach import Reach
 from agent.permissions.servers import confinement as child_confinement
 from agent.permissions.servers import server_confinement
-from agent.sandbox import NONE, Sandbox, SandboxError, child_env
+from agent.sandbox import NONE, Doors, Sandbox, SandboxError, child_env
 from agent.settings import Settings
 from agent.trust import Trust
 from agent.undo import NOTE, Point, Snapshots, Timeline
@@ -51,6 +52,7 @@ class Safety:
             readable=() if settings.bare else person_folders(settings.home),
         )  # fmt: skip
         self.sandbox.rules = self.permissions
+        self.sandbox.doors = Doors(self.permissions.home, Reach(self.permissions.rules))
         self.env = child_env(os.environ, OWN_KEYS, [settings.api_key])
         self._folders = settings.add_dirs
         self._timeline: Timeline | None = None
@@ -92,6 +94,7 @@ class Safety:
     def install(self, ctx: ToolContext) -> None:
         """Makes the tools of a session run under these guards."""
         ctx.wrap, ctx.wrap_online = partial(self.wrap, ctx), self.wrap_online
+        ctx.refused = self.refused
         ctx.env = self.env
         ctx.veiled = lambda path: self.permissions.judge_path_read(path).decision != "allow"
 
@@ -99,9 +102,13 @@ class Safety:
         """Confines a command as the call of these tools was judged that runs now. Raises ToolFailure where that is not
         possible."""
         try:
-            return self.sandbox.wrap(argv, cwd, ctx.state.get(CONFINEMENT, "off"))
+            return self.sandbox.wrap(argv, cwd, ctx.state.get(CONFINEMENT, "off"), hosts=True)
         except SandboxError as error:
             raise ToolFailure(f"Not run: {error}.") from None
+
+    def refused(self, argv: Sequence[str]) -> list[str]:
+        """Which hosts a command was refused that `wrap` gave this command line, as far as nobody was told of it yet."""
+        return self.sandbox.refused(argv)
 
     def server_confinement(self, *, network: bool) -> Confinement:
         """How an MCP server is confined in the present mode. Raises ToolFailure where it must not run."""
@@ -152,5 +159,6 @@ class Safety:
     def close(self) -> None:
         """Keeps what makes the next session quick, and clears up after the last command."""
         self.sandbox.clear()
+        self.sandbox.close()
         if self._timeline is not None:
             self._timeline.snapshots.close()

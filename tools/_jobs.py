@@ -56,12 +56,14 @@ class Job:
     cwd_pipe: int
     mark: str
     started: float
+    confined: bool = False
+    argv: tuple[str, ...] = ()
+    """The command line as it was started, in the sandbox or bare."""
     told: int = 0
     ended: float | None = None
     announced: bool = False
     keep: bool = False
     overflowed: bool = False
-    confined: bool = False
     pipe: tuple[int, ...] = ()
     """How each part of the pipe ended that it ended with, once that is known."""
 
@@ -181,8 +183,7 @@ def start(ctx: ToolContext, command: str, cwd: Path) -> Job:
     finally:
         os.close(write_end)
     os.set_blocking(read_end, False)
-    confined = argv != bare
-    job = Job(jobs.last, command, process, output, read_end, mark, time.monotonic(), confined=confined)
+    job = Job(jobs.last, command, process, output, read_end, mark, time.monotonic(), argv != bare, tuple(argv))
     jobs.running.append(job)
     jobs.tell_keeper()
     return job
@@ -192,7 +193,8 @@ def _argv(ctx: ToolContext, command: str, pipe: int) -> list[str]:
     """The shell that runs a command and then says in `pipe` where it ended. The command is an argument of its own, so
     that its lines keep their numbers in error messages."""
     shell = shutil.which("bash", path=ctx.env.get("PATH")) or "/bin/sh"
-    where = f'trap "{{ echo \\"\\${{__codes-}}\\"; pwd; }} >&{pipe} 2>/dev/null" EXIT; eval "$1" {pipe}>&-'
+    # A command that is ended inside of `eval` runs the trap where the pipe is closed: that complaint is nobody's.
+    where = f'trap "{{ echo \\"\\${{__codes-}}\\"; pwd; }} 2>/dev/null >&{pipe}" EXIT; eval "$1" {pipe}>&-'
     return [shell, "-c", where, "bash", command + (_CODES if _asks_for_codes(shell, command) else "")]
 
 

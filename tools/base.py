@@ -83,6 +83,8 @@ class ToolContext:
     """Lets a sub-agent work: (id of the call, description, prompt, kind) -> its result. None where there are none."""
     wrap: Callable[[list[str], Path], list[str]] | None = None
     """Puts a command line into the sandbox: (argv, cwd) -> argv. None runs it bare."""
+    refused: Callable[[Sequence[str]], Sequence[str]] = lambda argv: ()
+    """What the sandbox refused to a command since that was last asked, one line each: argv as `wrap` gave it."""
     wrap_online: Callable[[list[str], Path], list[str]] | None = None
     """Like wrap, for a program whose work is the network (fetch)."""
     targets: dict[str, frozenset[str]] = field(default_factory=dict)

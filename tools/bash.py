@@ -94,6 +94,7 @@ def _finished(ctx: ToolContext, job: Job, note: str) -> ToolOutput:
         tail.append(f"[it left processes running: job {job.id}; jobs can read and stop it]")
     if code and job.confined and _REFUSED.search(_end_of(job)):
         tail.append("[it ran in the sandbox; outside=true asks the person to let it run outside]")
+    tail += ctx.refused(job.argv)
     if moved:
         tail.append(f"[cwd: {ctx.cwd}]")
     out = _result(ctx, job, "\n".join([*tail, *ended_jobs(ctx)]), ok=code == 0 and not job.overflowed, note=note)
@@ -130,7 +131,7 @@ def _moved(ctx: ToolContext, job: Job, note: str, seconds: float) -> ToolOutput:
     settle(ctx, job)
     why = f"timed out after {seconds:g} s and goes on in the background" if seconds else "runs in the background"
     words = f"[{why} as job {job.id}; jobs can read it, wait for it and stop it]"
-    return _result(ctx, job, words, ok=True, note=note)
+    return _result(ctx, job, "\n".join([*ctx.refused(job.argv), words]), ok=True, note=note)
 
 
 def _result(ctx: ToolContext, job: Job, tail: str, ok: bool, note: str = "") -> ToolOutput:

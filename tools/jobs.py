@@ -44,7 +44,7 @@ def _report(ctx: ToolContext, job: Job, action: str) -> ToolOutput:
     state = f"[job {job.id} is running, {job.seconds:.0f} s]" if alive else ended_words(job)
     if action == "stop":
         state = f"[job {job.id} was stopped]"
-    whole = [cut_words(ctx, job)] if left_out else []
+    notes = [*([cut_words(ctx, job)] if left_out else []), *ctx.refused(job.argv)]
     if not alive:
         job.announced = True
         final_cwd(job)
@@ -52,7 +52,7 @@ def _report(ctx: ToolContext, job: Job, action: str) -> ToolOutput:
         jobs_of(ctx).tell_keeper()
     meta = {"command": job.command, "exit_code": code, "seconds": round(job.seconds, 3), "job": job.id}
     body = text.rstrip("\n") or "(no new output)"
-    return ToolOutput("\n".join([body, *whole, state]), meta=meta)
+    return ToolOutput("\n".join([body, *notes, state]), meta=meta)
 
 
 def _line(job: Job) -> str:

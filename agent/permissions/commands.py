@@ -15,7 +15,7 @@ from agent.permissions.matching import allowing, holding, named_anywhere, shell_
 from agent.permissions.rules import Rule, parse_rule
 from agent.permissions.shell import Analysis, Part, analyse
 from agent.permissions.shell.danger import of_part, recursive_delete
-from agent.permissions.shell.network import contacts
+from agent.permissions.shell.network import contacts, hosts_of
 from agent.permissions.shell.readonly import why_not
 from agent.permissions.shell.tool_reads import OUTSIDE
 from agent.permissions.verdicts import Confinement, Decision, Judgement, Mode
@@ -37,6 +37,7 @@ class Gate(Protocol):
     def confined(self) -> bool: ...
     def judge_path_read(self, path: str) -> Judgement: ...
     def judge_path_write(self, path: str) -> Judgement: ...
+    def reaches(self, hosts: Iterable[str]) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def _held(analysis: Analysis, rules: Sequence[Rule]) -> Judgement | None:
     """The ask or deny rule that holds for any part of the line."""
     asked: Judgement | None = None
     for part in analysis.parts:
-        rule, maybe = holding(part, rules, analysis.parts)
+        rule, maybe = holding(part, rules, analysis.line)
         if rule is not None and rule.decision == "deny":
             return Judgement("deny", f"your rule {rule} forbids it", str(rule), part.text)
         if asked is None and rule is not None:
@@ -127,7 +128,8 @@ def _auto(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> Judgement:
         return _missing(gaps, analysis)
     if all(allowing(p, shell_rules(gate.rules, "outside")) for p in analysis.parts if not p.transparent):
         return Judgement("allow", "your rules let it run outside of the sandbox", sandbox="off")
-    confinement: Confinement = "network" if any(contacts(p) for p in analysis.parts) else "workspace"
+    online = any(_leaves_for_network(gate, p) for p in analysis.parts)
+    confinement: Confinement = "network" if online else "workspace"
     effects = bool(analysis.why_not_safe)
     return Judgement("allow", "it runs in the sandbox", danger=analysis.loses, sandbox=confinement, effects=effects)
 
@@ -233,7 +235,7 @@ def _only_tests(part: Part) -> bool:
 def _unallowed(gate: Gate, analysis: Analysis, part: Part, rules: Sequence[Rule], cwd: str) -> list[Gap]:
     """What one part does that nobody has allowed."""
     rule = allowing(part, rules)
-    harmful = of_part(part, analysis.parts) or (analysis.danger if len(analysis.parts) == 1 else "")
+    harmful = of_part(part, analysis.line) or (analysis.danger if len(analysis.parts) == 1 else "")
     if rule is not None and harmful and rule.pattern.endswith("*"):
         return [Gap(part, f"{harmful}; the rule {rule} is too wide to allow that", _word_for_word(part))]
     if rule is None and part.words and not _only_reads(gate, analysis, part, cwd):
@@ -279,7 +281,7 @@ def _leaving(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> list[Ga
             continue
         if outside and not part.transparent:
             gaps.append(Gap(part, "it is to run outside of the sandbox", suggest(part).replace("bash(", "outside(", 1)))
-        elif contacts(part) and not allowing(part, inside):
+        elif _leaves_for_network(gate, part) and not allowing(part, inside):
             gaps.append(Gap(part, _ONLINE, suggest(part)))
         for path in writes(part, cwd):
             judgement = gate.judge_path_write(path) if path else None
@@ -292,16 +294,22 @@ def _leaving(gate: Gate, analysis: Analysis, cwd: str, outside: bool) -> list[Ga
     return gaps
 
 
+def _leaves_for_network(gate: Gate, part: Part) -> bool:
+    """Whether a part needs more of the network than the hosts that confined commands reach. What it names is all that
+    is looked at: should it want to go elsewhere, the sandbox refuses that."""
+    return contacts(part) and not ((hosts := hosts_of(part)) and gate.reaches(hosts))
+
+
 def _dangers(gate: Gate, analysis: Analysis, cwd: str) -> list[Gap]:
     """What is dangerous in a line and neither allowed word for word nor brought back by a snapshot."""
     rules = shell_rules(gate.rules)
     gaps: list[Gap] = []
     for part in analysis.parts:
-        harmful = of_part(part, analysis.parts)
+        harmful = of_part(part, analysis.line)
         rule = allowing(part, rules)
         if harmful and not (rule and not rule.pattern.endswith("*")) and not _recoverable(gate, part, cwd):
             gaps.append(Gap(part, harmful, _word_for_word(part)))
-    if not gaps and analysis.danger and not any(of_part(p, analysis.parts) for p in analysis.parts):
+    if not gaps and analysis.danger and not any(of_part(p, analysis.line) for p in analysis.parts):
         gaps.append(Gap(Part(analysis.command), analysis.danger))
     return gaps
 
@@ -336,6 +344,9 @@ class _RulesAlone:
 
     def judge_path_write(self, path: str) -> Judgement:
         return Judgement("ask", "a redirection needs a permission of its own", f"edit({path})")
+
+    def reaches(self, hosts: Iterable[str]) -> bool:
+        return False
 
 
 def decide(command: str, *, allow: Sequence[str] = (), deny: Sequence[str] = (), ask: Sequence[str] = ()) -> Judgement:

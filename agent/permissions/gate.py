@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from agent.mcp.tool import McpTool
 from agent.permissions import commands, places, servers
-from agent.permissions.hosts import host_matches, host_of
+from agent.permissions.hosts import host_of
+from agent.permissions.reach import FILTERING, Reach, fetch_rules, host_rule
 from agent.permissions.rules import (
     Rule,
     mcp_name,
@@ -72,6 +73,16 @@ class Permissions:
     def confined(self) -> bool:
         """Whether commands can be run in a sandbox here."""
         return self._sandbox.kind != "none"
+
+    @property
+    def filters_hosts(self) -> bool:
+        """Whether commands in the sandbox reach the hosts that rules for fetch allow, and no others."""
+        return self._sandbox.kind in FILTERING
+
+    def reaches(self, hosts: Iterable[str]) -> bool:
+        """Whether a command in the sandbox reaches all these hosts (each name:port)."""
+        reach = Reach(self.rules)
+        return self.filters_hosts and all(reach.refusal(host) is None for host in hosts)
 
     def set_mode(self, mode: str) -> None:
         """Changes the mode for the calls that follow. Raises ValueError."""
@@ -212,8 +223,8 @@ class Permissions:
     def _judge_fetch(self, url: str) -> Judgement:
         host = host_of(url)
         name = host.rpartition(":")[0]
-        rules = [r for r in self.rules if r.tool in ("fetch", "*")]
-        rule = strongest(r for r in rules if host_matches(r.pattern, host))
+        rules = fetch_rules(self.rules)
+        rule = host_rule(rules, host)
         if not host and rules and (rule is None or rule.decision == "allow"):
             return Judgement("ask", "the host of this address cannot be told for certain", "", url, effects=False)
         if rule is not None:
@@ -256,13 +267,20 @@ def explain_lines(gate: Permissions, judgement: Judgement) -> list[str]:
         label = {"allow": "rule", "ask": "would allow it", "deny": "rule"}[judgement.decision]
         lines += [f"  {label}: {rule}" for rule in judgement.rule.splitlines()]
     if judgement.sandbox:
-        lines.append(f"  runs: {_WHERE[judgement.sandbox]}")
+        lines.append(f"  runs: {_WHERE[judgement.sandbox].format(reached=_reached(gate))}")
     return lines
+
+
+def _reached(gate: Permissions) -> str:
+    hosts = Reach(gate.rules).allowed() if gate.filters_hosts else []
+    if "*" in hosts:
+        return "hosts over HTTP and HTTPS, as your rules for fetch say"
+    return f"only these hosts: {', '.join(hosts)}" if hosts else "no network"
 
 
 _WHERE = {
     "read-only": "in the sandbox, where it can change nothing",
-    "workspace": "in the sandbox, where it can change the workspace and reaches no network",
+    "workspace": "in the sandbox, where it can change the workspace and reaches {reached}",
     "network": "in the sandbox, with the network",
     "off": "outside of the sandbox",
 }

@@ -67,6 +67,11 @@ def host_matches(pattern: str, host: str) -> bool:
     )
 
 
+def host_name(text: str) -> str:
+    """The name of a host, or of a pattern for one, without its port."""
+    return _split(text)[0]
+
+
 def _split(text: str) -> tuple[str, str]:
     """A host and its port ("" where none is named); an IPv6 address may stand without brackets."""
     found = re.fullmatch(r"(\[[^\]]*\]|[^:]*):(\d+|\*)", text)

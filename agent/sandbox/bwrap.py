@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,9 @@ from agent.faults import reason
 from agent.sandbox.layout import FORGOTTEN, Layout
 
 PROBE_SECONDS = 5.0
+HELPER = Path(__file__).with_name("enter.py")
+_DOOR = "/dev/refold"
+"""Where a command finds the socket of its door; /dev is its own."""
 _RESOLVERS = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/nscd")
 _BASE = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 _SHARED_NOTHING = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL")
@@ -82,7 +86,11 @@ class Bubblewrap:
             out += ["--unsetenv", name]
         for name, value in {"TMPDIR": layout.scratch, **layout.env}.items():
             out += ["--setenv", name, value]
-        return [*out, "--chdir", str(cwd), "--", *argv]
+        entering: list[str] = []
+        if layout.door is not None:
+            out += ["--bind", layout.door.path, _DOOR]
+            entering = [sys.executable, "-I", "-S", str(HELPER), _DOOR, layout.door.direct]
+        return [*out, "--chdir", str(cwd), "--", *entering, *argv]
 
 
 def _run_folder(network: bool) -> list[str]:

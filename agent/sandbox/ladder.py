@@ -10,8 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from agent.faults import reason
 from agent.permissions import places
+from agent.permissions.reach import FILTERING
 from agent.sandbox.bwrap import Bubblewrap, of_system, of_wheel
+from agent.sandbox.doors import Door, Doors
 from agent.sandbox.landlock import Landlock
 from agent.sandbox.layout import Layout, Place, ReadRules, committed_secrets, layout, steering_files
 from agent.sandbox.repositories import led_elsewhere
@@ -57,7 +60,8 @@ class SandboxError(Exception):
 
 class Sandbox:
     """The sandbox of one session. `extra` are further folders it may change, `temporary` the folders for
-    temporary files (unset: the system's). `rules` may be set later: what the person's rules reveal and deny.
+    temporary files (unset: the system's). `rules` may be set later: what the person's rules reveal and deny; and
+    `doors`: the ways out to the hosts that they allow.
 
     Which rung it stands on is found out when it is first asked for, or beforehand in the background by `prepare`; a
     probe runs `true` once, about 10 ms."""
@@ -75,6 +79,7 @@ class Sandbox:
         more = tuple(map(places.real, extra))
         self.place = Place(places.real(root), places.real(home), more, temporary=temp)
         self.rules: ReadRules | None = None
+        self.doors: Doors | None = None
         self._rungs = tuple(rungs)
         self._lock = threading.Lock()
         self._rung: Rung | None = None
@@ -99,8 +104,9 @@ class Sandbox:
                 self._probed = True
             return self._rung
 
-    def wrap(self, argv: Sequence[str], cwd: Path, confinement: str) -> list[str]:
+    def wrap(self, argv: Sequence[str], cwd: Path, confinement: str, *, hosts: bool = False) -> list[str]:
         """The command line that runs `argv` confined: read-only, workspace or network; "off" leaves it as it is.
+        `hosts`: in the workspace it reaches the hosts that rules allow, where there are any.
 
         Raises SandboxError where there is no sandbox: what was judged under one must not run without.
         """
@@ -110,9 +116,28 @@ class Sandbox:
         if rung is None:
             raise SandboxError("there is no sandbox here, and this command was only allowed inside one")
         self.clear()
-        plan = layout(self._known_place(), confinement, self.rules)
+        door = self._door(rung) if hosts and confinement == "workspace" else None
+        plan = replace(layout(self._known_place(), confinement, self.rules), door=door)
         hidden = any(places.within(str(cwd), h) for h in plan.hidden)
         return rung.wrap(argv, Path(self.place.root) if hidden else cwd, plan)
+
+    def _door(self, rung: Rung) -> Door | None:
+        """A way out for one command; None where no rule allows a host, or no host can be told from another."""
+        if self.doors is None or rung.kind not in FILTERING or not self.doors.reach.allowed():
+            return None
+        try:
+            return self.doors.open_port() if rung.kind == Seatbelt.kind else self.doors.open()
+        except OSError as error:
+            raise SandboxError(f"the hosts it may reach cannot be filtered: {reason(error)}") from error
+
+    def refused(self, argv: Sequence[str]) -> list[str]:
+        """What the command with this command line of `wrap` was refused since that was last asked, one line each."""
+        return self.doors.refused(argv) if self.doors is not None else []
+
+    def close(self) -> None:
+        """Shuts every way out."""
+        if self.doors is not None:
+            self.doors.close()
 
     def _known_place(self) -> Place:
         with self._lock:

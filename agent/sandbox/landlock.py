@@ -37,6 +37,7 @@ class Landlock:
             "the modes of files outside the workspace can be changed, their contents cannot",
             "hooks and config of the repository can be written",
             "no sockets at all, loopback included, unless the network is allowed",
+            "no single hosts: a command reaches none of those that rules for fetch allow",
         )
 
     def wrap(self, argv: Sequence[str], cwd: Path, layout: Layout) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agent.permissions import places
+from agent.sandbox.doors import Door
 from agent.sandbox.repositories import git_folders, steering
 from agent.trust import content
 
@@ -42,7 +43,8 @@ FORGOTTEN = (
 class Layout:
     """One confinement: everything is readable but `hidden`; only `writable` can be changed, `fixed` inside it cannot,
     and the folders `unmoved` inside it can neither be moved nor removed. `scratch` is the folder for temporary files;
-    where nothing else is writable, it belongs to the confinement alone. `env` is added to the environment."""
+    where nothing else is writable, it belongs to the confinement alone. `env` is added to the environment. `door` is
+    the way out to the hosts that rules allow, if there is one."""
 
     writable: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
@@ -51,6 +53,7 @@ class Layout:
     network: bool = False
     scratch: str = "/tmp"
     env: Mapping[str, str] = field(default_factory=dict)
+    door: Door | None = None
 
 
 class ReadRules(Protocol):

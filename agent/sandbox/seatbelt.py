@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.sandbox.bwrap import probe
+from agent.sandbox.enter import PROXIES
 from agent.sandbox.layout import FORGOTTEN, Layout
 
 _PROGRAM = "/usr/bin/sandbox-exec"
@@ -34,12 +35,12 @@ class Seatbelt:
 
     def limits(self) -> tuple[str, ...]:
         """What this rung cannot do."""
-        return ()
+        return ("letting commands out to single hosts was never tried on this system",)
 
     def wrap(self, argv: Sequence[str], cwd: Path, layout: Layout) -> list[str]:
         """The command line that runs `argv` inside."""
         unset = [word for name in FORGOTTEN for word in ("-u", name)]
-        env = [f"{k}={v}" for k, v in layout.env.items()]
+        env = [f"{k}={v}" for k, v in {**layout.env, **_proxies(layout)}.items()]
         return [_PROGRAM, "-p", profile(layout), "/usr/bin/env", *unset, *env, *argv]
 
 
@@ -57,7 +58,17 @@ def profile(layout: Layout) -> str:
     lines += ["(deny appleevent-send)", "(deny lsopen)"]
     if not layout.network:
         lines += ["(deny network*)", "(allow network* (local unix-socket))"]
+    if layout.door is not None:
+        lines.append(f'(allow network-outbound (remote ip "localhost:{layout.door.path.rpartition(":")[2]}"))')
     return "\n".join(lines)
+
+
+def _proxies(layout: Layout) -> dict[str, str]:
+    """What tells programs of the way out to the hosts that rules allow."""
+    if layout.door is None:
+        return {}
+    names = {name: layout.door.path for name in PROXIES} | {"NO_PROXY": layout.door.direct}
+    return names | {name.lower(): value for name, value in names.items()}
 
 
 def _quoted(path: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from agent.permissions.hosts import host_of
 from agent.permissions.shell.model import Part, names
 from agent.permissions.shell.unwrap import git_subcommand
 
@@ -56,3 +59,45 @@ def contacts(part: Part) -> bool:
         return len(part.args) > 2 and part.args[2].text in _SUBCOMMANDS["pip"]
     first = next((w.text for w in part.args if not w.text.startswith("-")), "install" if program == "yarn" else "")
     return first in _SUBCOMMANDS.get(program, ())
+
+
+_ADDRESS = re.compile(r"https?://[^\s\"'|,;]+", re.IGNORECASE)
+_BY_ADDRESS = names("curl wget http https xh aria2c git")
+"""Programs that go where the addresses among their words lead."""
+_GIT_BY_ADDRESS = frozenset({"clone", "ls-remote"})
+_OTHER_WAY = frozenset(
+    {"-x", "--proxy", "--preproxy", "--noproxy", "--no-proxy", "--socks4", "--socks5", "--socks4a", "--socks5-hostname",
+     "--unix-socket", "--abstract-unix-socket", "--interface", "--config", "-K", "-i", "--input-file", "--connect-to",
+     "--resolve", "--all-proxy"}
+)  # fmt: skip
+"""Options by which a program goes another way than through a proxy, or takes addresses from a file."""
+_REGISTRIES: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
+    "pip": (names("install download wheel"), ("pypi.org:443", "files.pythonhosted.org:443")),
+    "uv": (names("sync add lock pip"), ("pypi.org:443", "files.pythonhosted.org:443")),
+    "npm": (names("install i ci add update"), ("registry.npmjs.org:443",)),
+    "pnpm": (names("install i add update up fetch"), ("registry.npmjs.org:443",)),
+    "cargo": (names("fetch update add"), ("index.crates.io:443", "static.crates.io:443")),
+    "go": (names("get mod"), ("proxy.golang.org:443", "sum.golang.org:443")),
+}
+"""Package manager -> its sub-commands that only get packages, and the hosts that it gets them from by itself."""
+_REGISTRIES["pip3"] = _REGISTRIES["pip"]
+
+
+def hosts_of(part: Part) -> tuple[str, ...]:
+    """The hosts (name:port) that a part goes to, as far as its words and its habits tell; () where they do not."""
+    if not all(w.known for w in part.words) or part.redirects and any("/dev/" in r.target.text for r in part.redirects):
+        return ()
+    texts = [w.text for w in part.args]
+    schemes = sum(text.count("://") for text in texts)
+    addresses = [host_of(found) for text in texts for found in _ADDRESS.findall(text)]
+    if len(addresses) != schemes or not all(addresses) or any(t.partition("=")[0] in _OTHER_WAY for t in texts):
+        return ()
+    if part.program in _BY_ADDRESS:
+        by_address = part.program != "git" or git_subcommand(part.args)[0] in _GIT_BY_ADDRESS
+        return tuple(dict.fromkeys(addresses)) if by_address else ()
+    program, words = part.program, texts
+    if program in ("python", "python3") and texts[:2] == ["-m", "pip"]:
+        program, words = "pip", texts[2:]
+    subcommands, hosts = _REGISTRIES.get(program, (frozenset(), ()))
+    first = next((t for t in words if not t.startswith("-")), "")
+    return tuple(dict.fromkeys((*hosts, *addresses))) if first in subcommands else ()
