@@ -150,6 +150,7 @@ COMMANDS = (
             Option(("--format",), "What export writes", values=("md", "html", "json", "atif")),
             Option(("--output", "-o"), "Where export writes to; without it, to standard output", metavar="FILE"),
             Option(("--at",), "The number of the record that a fork goes up to", int, "N"),
+            Option(("--yes", "-y"), "Remove without asking; needed where nobody can be asked", bool),
         ),
         (
             Argument("action", "list (default), show, path, verify, export, import, fork, rename or rm"),

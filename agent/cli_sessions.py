@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -18,7 +19,8 @@ from agent.exits import Exit, Stop
 from agent.faults import reason
 from agent.settings import home_folder
 from agent.terminal.clean import one_line, plain
-from transcripts.catalog import NotFound, SessionInfo, find_session, list_sessions, tasks_of
+from transcripts.blobs import Blobs
+from transcripts.catalog import NotFound, SessionInfo, describe, find_session, list_sessions, tasks_of
 from transcripts.log import LogHeld, LogWriteError, TranscriptLog, VersionError
 from transcripts.records import Assistant, Checkpoint, Gap, Rewind, ToolResult, User
 
@@ -166,12 +168,42 @@ def _rename(home: Path, cwd: Path, ref: str, values: Values) -> None:
 
 
 def _remove(home: Path, cwd: Path, ref: str, values: Values) -> None:
-    """Removes a session that nobody holds, with its blobs and what was set aside beside it."""
+    """Removes a session that nobody holds, with its blobs and what was set aside beside it. What is gone is gone: the
+    person is asked first, and where nobody can answer it takes --yes."""
     if not ref:
         raise Stop(Exit.USAGE, "which one? refold sessions rm REF")
     path = find_session(home, cwd, ref)
+    if not values["yes"]:
+        _ask_to_remove(path)
     files.remove(home, path)
     print(f"Removed {files.id_of(path)}: {path}")
+
+
+def _ask_to_remove(path: Path) -> None:
+    """Raises Stop unless the person says yes."""
+    if not (os.isatty(0) and os.isatty(2)):
+        why = f"sessions rm removes {files.id_of(path)} for good, and nobody can be asked here: add --yes"
+        raise Stop(Exit.USAGE, why)
+    TranscriptLog.lock_only(path).close()  # one that is in use is not asked about
+    print(_what_goes(path), end="", file=sys.stderr, flush=True)
+    try:
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        answer = ""
+    if answer.strip().lower() not in ("y", "yes"):
+        raise Stop(Exit.FAILED, "nothing was removed")
+
+
+def _what_goes(path: Path) -> str:
+    """The session and what goes with it, and the question."""
+    info = describe(path)
+    words = one_line(info.name or info.first or "(nothing was said)", 60) if info else "(nothing is in it)"
+    about = f", {info.messages} messages, last used {age(info.updated)}, of {plain(info.cwd)}" if info else ""
+    bodies, tasks = Blobs(path.with_suffix(".blobs")).names(), tasks_of(path)
+    more = [f"{len(bodies)} stored {'body' if len(bodies) == 1 else 'bodies'}"] if bodies else []
+    more += [f"{len(tasks)} {'sub-agent' if len(tasks) == 1 else 'sub-agents'}"] if tasks else []
+    goes = ", ".join([*more, "its snapshots for /undo"])
+    return f"{files.id_of(path)}: {words}{about}\nWith it go {goes}. Remove it for good? [y/N] "
 
 
 ACTIONS: dict[str, Callable[[Path, Path, str, Values], int | None]] = {

@@ -260,7 +260,7 @@ def test_sessions_can_be_shown_and_removed(folder: Path, tmp_path: Path) -> None
     assert [w for w in ("you: Write a.txt", "refold: I write it.", "-> write", "refold: Done.") if w not in shown] == []
     path = Path(refold("sessions", "path", "latest", cwd=folder).stdout.strip())
     assert path.is_file()
-    assert refold("sessions", "rm", "latest", cwd=folder).returncode == 0
+    assert refold("sessions", "rm", "latest", "--yes", cwd=folder).returncode == 0
     assert list(path.parent.glob(f"{path.stem}*")) == []
 
 

@@ -202,7 +202,7 @@ def test_it_goes_where_the_session_goes(base: Path, home: Path) -> None:
     for copy in copies:
         assert copy is not None
         assert results_of(tasks_folder(copy) / child.path.name) == results_of(child.path)
-    assert refold("sessions", "rm", info.id, cwd=folder).returncode == 0
+    assert refold("sessions", "rm", info.id, "--yes", cwd=folder).returncode == 0
     left = sorted(p.name for p in info.path.parent.iterdir() if p.name.startswith(info.path.stem))
     assert left == []
 

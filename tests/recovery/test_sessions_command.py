@@ -7,12 +7,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pexpect
 import pytest
 
 from agent import sessions
 from agent.export import export, read
 from agent.export_text import fenced
-from tests.support.command import refold, script
+from tests.support.command import argv, refold, script
 from tests.support.lived import call, live, next_request
 from tests.support.strict import refusals
 from transcripts.catalog import list_sessions
@@ -207,7 +208,7 @@ def test_names_forks_and_removal_from_any_folder(tmp_path: Path, home: Path) -> 
     assert refold("sessions", "verify", imported, cwd=there).stdout.endswith("all is well\n")
     assert refold("sessions", "rm", cwd=here).returncode == 2
     for ref in ("dog", imported, "cart"):
-        assert refold("sessions", "rm", ref, cwd=here).returncode == 0
+        assert refold("sessions", "rm", ref, "-y", cwd=here).returncode == 0
     assert [p for p in (home / "sessions").rglob("*") if p.is_file()] == []
     assert [p for p in (home / "undo").rglob("*.z")] == []
 
@@ -241,3 +242,46 @@ def test_a_session_in_which_nothing_was_said_leaves_nothing(tmp_path: Path, home
         path = session.path
         assert path is not None and path.exists()
     assert [p for p in (home / "sessions").rglob("*") if p.is_file()] == []
+
+
+def test_removing_asks_first_and_says_what_goes(tmp_path: Path, home: Path) -> None:
+    model = script(tmp_path / "s.jsonl", {"calls": [call("bash", command="echo one")]}, "Done.")
+    assert refold("-p", "Count the carts", "--model", model, "--yolo", cwd=tmp_path).returncode == 0
+    (info,) = list_sessions(home)
+    nobody = refold("sessions", "rm", "latest", cwd=tmp_path)
+    assert (nobody.returncode, nobody.stdout, nobody.stderr) == (
+        2, "", f"refold: sessions rm removes {info.id} for good, and nobody can be asked here: add --yes\n",
+    )  # fmt: skip
+    bodies = len(list(info.path.with_suffix(".blobs").iterdir()))
+    question = (
+        f"{info.id}: Count the carts, 4 messages, last used just now, of {tmp_path}\r\n"
+        f"With it go {bodies} stored bodies, its snapshots for /undo. Remove it for good? [y/N] "
+    )
+    for answer, code, said in (
+        ("n\n", 1, "refold: nothing was removed\r\n"),
+        ("\n", 1, "refold: nothing was removed\r\n"),
+        ("\x04", 1, "refold: nothing was removed\r\n"),
+        ("\x03", 1, "refold: nothing was removed\r\n"),
+        ("yes\n", 0, f"Removed {info.id}: {info.path}\r\n"),
+    ):
+        child = pexpect.spawn(argv("x")[0], [*argv()[1:], "sessions", "rm", "latest"], cwd=str(tmp_path), timeout=60)
+        child.setecho(False)
+        child.expect_exact(question.encode())
+        assert child.before == b""
+        child.send(answer)
+        child.expect(pexpect.EOF)
+        child.close()
+        shown = child.before.decode().replace("^C", "").replace("^D\x08\x08", "").lstrip("\r\n")
+        assert (child.exitstatus, shown, info.path.exists()) == (code, said, code == 1), answer
+    assert list_sessions(home) == []
+
+
+def test_a_session_in_use_is_not_asked_about(tmp_path: Path, home: Path) -> None:
+    assert refold("-p", "One", "--model", script(tmp_path / "s.jsonl", "Done."), cwd=tmp_path).returncode == 0
+    (info,) = list_sessions(home)
+    log = TranscriptLog.open(info.path)
+    child = pexpect.spawn(argv("x")[0], [*argv()[1:], "sessions", "rm", "latest"], cwd=str(tmp_path), timeout=60)
+    child.expect(pexpect.EOF)
+    child.close()
+    log.close()
+    assert (child.exitstatus, b"is held by process" in child.before, b"[y/N]" in child.before) == (2, True, False)

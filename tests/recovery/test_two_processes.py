@@ -66,7 +66,7 @@ def test_a_held_session_is_read_and_forked_but_not_taken(tmp_path: Path, home: P
         refused = refold("-p", "Me too", "--resume", "cart", cwd=tmp_path)
         assert (refused.returncode, f"is held by process {holder.pid} since 20" in refused.stderr) == (2, True)
         assert "Close it there, or go on in a copy with --fork-session." in refused.stderr
-        for words in (["rename", "cart", "dog"], ["rm", "cart"]):
+        for words in (["rename", "cart", "dog"], ["rm", "cart", "--yes"]):
             kept = refold("sessions", *words, cwd=tmp_path)
             assert (kept.returncode, "is held by process" in kept.stderr) == (2, True)
         assert "you: Again" in refold("sessions", "show", "cart", cwd=tmp_path).stdout
