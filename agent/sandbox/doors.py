@@ -67,7 +67,8 @@ class Doors:
         self._count = 0
         self._known: dict[str, Door] = {}
         self._shared: Door | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.held: set[asyncio.Task[None]] = set()
+        """One for each door that is open."""
 
     def open(self) -> Door:
         """A door for a command that is about to be started. Raises OSError."""
@@ -87,7 +88,7 @@ class Doors:
             self._known[door.path] = door
             while len(self._known) > _KEPT:
                 del self._known[next(iter(self._known))]
-            self._begin(loop, self._hold(door, waiting))
+            self._begin(loop, self._hold(door, waiting), waiting)
         return door
 
     def open_port(self) -> Door:
@@ -99,7 +100,7 @@ class Doors:
                 inside = socket.create_server(("127.0.0.1", 0))
                 self._shared = door = Door(f"http://127.0.0.1:{inside.getsockname()[1]}", "")
                 self._known[door.path] = door
-                self._begin(loop, self._let_out(door, inside, loop.create_future()))
+                self._begin(loop, self._let_out(door, inside, loop.create_future()), inside)
             self._shared.direct = ",".join(self.reach.loopback())
             return self._shared
 
@@ -128,12 +129,15 @@ class Doors:
             self._thread.start()
         return self._loop, self._folder
 
-    def _begin(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None], at: socket.socket) -> None:
+        """Lets the loop do something at a socket, which is closed in any case then."""
+
         def begin() -> None:
             task = loop.create_task(work)
             # A loop knows its tasks weakly; one that waits for what nobody else holds would vanish.
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self.held.add(task)
+            task.add_done_callback(self.held.discard)
+            task.add_done_callback(lambda task: at.close())
 
         loop.call_soon_threadsafe(begin)
 
@@ -193,12 +197,15 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     loop.set_exception_handler(_tell_bugs)
     try:
         loop.run_forever()
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(_end_tasks(asyncio.all_tasks(loop)))
     finally:
         loop.close()
+
+
+async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _tell_bugs(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

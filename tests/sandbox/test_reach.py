@@ -49,7 +49,9 @@ def test_names(rules: list[str], host: str, words: str) -> None:
 
 def test_deny_beats_ask_and_ask_beats_allow() -> None:
     rules = reach("fetch", deny=["fetch(*.evil.net)"], ask=["fetch(*.net)"])
-    words = [found and found.words for host in ("a.org:1", "a.net:1", "x.evil.net:1") for found in [rules.refusal(host)]]
+    words = [
+        found and found.words for host in ("a.org:1", "a.net:1", "x.evil.net:1") for found in [rules.refusal(host)]
+    ]
     assert words == [
         None,
         "the sandbox refused a.net:1; the rule fetch(*.net) wants to be asked, and a command cannot wait for that",
@@ -93,7 +95,9 @@ def test_deny_beats_ask_and_ask_beats_allow() -> None:
         (["fetch(git.corp)", "fetch(10.*)"], "git.corp:443", "10.3.2.1", True),
     ],
 )
-def test_an_address_that_is_not_public_has_to_be_named(rules: list[str], host: str, address: str, allowed: bool) -> None:
+def test_an_address_that_is_not_public_has_to_be_named(
+    rules: list[str], host: str, address: str, allowed: bool
+) -> None:
     assert (reach(*rules).address_refusal(host, ipaddress.ip_address(address)) is None) is allowed
 
 
@@ -171,9 +175,13 @@ def test_the_host_of_a_tunnel(target: str, host: str) -> None:
 
 
 def test_what_is_passed_on_of_a_request() -> None:
-    fields = "Host: Example.ORG:80\r\nConnection: keep-alive, X-Mine\r\nX-Mine: 1\r\nProxy-Authorization: Basic c2VjcmV0"
+    fields = (
+        "Host: Example.ORG:80\r\nConnection: keep-alive, X-Mine\r\nX-Mine: 1\r\nProxy-Authorization: Basic c2VjcmV0"
+    )
     head = f"POST HTTP://EXAMPLE.org/a?b=%20 HTTP/1.1\r\n{fields}\r\nContent-Length: 3\r\nAccept:  */* \r\n\r\n"
-    passed = "POST /a?b=%20 HTTP/1.1\r\nHost: example.org\r\ncontent-length: 3\r\naccept: */*\r\nConnection: close\r\n\r\n"
+    passed = (
+        "POST /a?b=%20 HTTP/1.1\r\nHost: example.org\r\ncontent-length: 3\r\naccept: */*\r\nConnection: close\r\n\r\n"
+    )
     assert parse_request(head.encode()) == Request("example.org:80", passed.encode(), 3)
     bare = parse_request(b"GET http://example.org:8080?q HTTP/1.0\r\n\r\n")
     assert bare.head == b"GET /?q HTTP/1.0\r\nHost: example.org:8080\r\nConnection: close\r\n\r\n"
