@@ -13,14 +13,18 @@ from agent import sessions
 from agent.export_atif import atif
 from agent.export_story import story_of
 from agent.export_text import markdown, page
+from agent.sessions import PARENTS_SNAPSHOT as PARENTS
+from agent.undo import NOTE as SNAPSHOT
 from agent.version import VERSION
 from transcripts.blobs import Blobs
-from transcripts.catalog import new_path, tasks_folder, tasks_of
+from transcripts.catalog import describe, list_sessions, new_path, tasks_folder, tasks_of
 from transcripts.lines import encode, strip
 from transcripts.log import TranscriptLog, now
 from transcripts.records import FORMAT_VERSION, Note, SessionStart, from_json, to_json
 
 FORMAT = "refold-session"
+MOST_SEQ = 10**15
+"""The numbers of records stay below; a line with a longer one is not read again."""
 _TASK_NAME = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{8}")
 
 
@@ -71,7 +75,7 @@ def export(path: Path, form: str) -> str:
 
 def read(home: Path, cwd: Path, file: Path) -> Path:
     """Makes a session of an export in JSON, or of a log that lies elsewhere; gives its file. It is a new one: it has an
-    id of its own and names the old one as where it comes from.
+    id of its own and names the old one as where it comes from. A name that a session here has already stays with that.
 
     Raises ValueError where the file is neither, OSError, VersionError.
     """
@@ -83,12 +87,28 @@ def read(home: Path, cwd: Path, file: Path) -> Path:
         assert log.path is not None
         return log.path
     document = _document(file)
+    try:
+        return _made(home, cwd, document)
+    except ValueError as error:
+        raise ValueError(f"{file} cannot be imported: {error}") from error
+
+
+def _made(home: Path, cwd: Path, document: Mapping[str, Any]) -> Path:
+    """A session of such a document, all of it or nothing."""
     ident, path = new_path(home, cwd)
+    taken = {s.name for s in list_sessions(home)}
     sessions.write_all(path, _lines(document, ident), _blobs(document))
-    for name, task in dict(document.get("tasks") or {}).items():
-        if not _TASK_NAME.fullmatch(name) or not isinstance(task, dict):
-            raise ValueError(f"{file} has a sub-agent that is named {name!r}.")
-        sessions.write_all(tasks_folder(path) / f"{name}.jsonl", _lines(task), _blobs(task))
+    try:
+        for name, task in _tasks(document).items():
+            if not _TASK_NAME.fullmatch(name):
+                raise ValueError(f"it has a sub-agent that is named {name!r}.")
+            sessions.write_all(tasks_folder(path) / f"{name}.jsonl", _lines(task), _blobs(task))
+        info = describe(path)
+        if info is not None and info.name in taken - {""}:
+            sessions.rename(path, "")
+    except BaseException:
+        sessions.remove_files(path)
+        raise
     return path
 
 
@@ -106,12 +126,22 @@ def _document(file: Path) -> dict[str, Any]:
     return document
 
 
+def _tasks(document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    tasks = document.get("tasks") or {}
+    if not isinstance(tasks, dict) or not all(isinstance(task, dict) for task in tasks.values()):
+        raise ValueError("what it says of sub-agents has the wrong shape.")
+    return tasks
+
+
 def _lines(document: Mapping[str, Any], ident: str = "") -> Iterator[bytes]:
     """The records as lines; with `ident` as those of a new session of that id."""
     last = -1
     begun = False
-    for data in document["records"]:
-        record, seq, at = from_json(data), int(data["seq"]), str(data.get("at") or now())
+    records = document.get("records")
+    for number, data in enumerate(records if isinstance(records, list) else (), 1):
+        if not isinstance(data, dict) or type(seq := data.get("seq")) is not int or not 0 < seq < MOST_SEQ:
+            raise ValueError(f"Its record {number} has no number of its own.")
+        record, at = from_json(data), str(data.get("at") or now())
         if seq <= last:
             raise ValueError(f"Record {seq} stands behind record {last}.")
         last = seq
@@ -119,12 +149,18 @@ def _lines(document: Mapping[str, Any], ident: str = "") -> Iterator[bytes]:
             origin = Note("origin", {"id": record.id})
             own = SessionStart(ident, record.cwd, record.program, record.model, branch=record.branch, parent=record.id)
             record, begun = (origin if begun else own), True
+        elif isinstance(record, Note) and record.key == SNAPSHOT:
+            # As in a fork: /undo begins with the copy, and the other's snapshots are removed with the other.
+            record = Note(PARENTS, record.value)
         yield encode(record, seq, at)
 
 
 def _blobs(document: Mapping[str, Any]) -> Blobs:
     memory = Blobs(None)
-    for body in dict(document.get("blobs") or {}).values():
+    bodies = document.get("blobs") or {}
+    if not isinstance(bodies, dict) or not all(isinstance(body, str) for body in bodies.values()):
+        raise ValueError("Its blobs have the wrong shape.")
+    for body in bodies.values():
         memory.put(base64.b64decode(body, validate=True))
     return memory
 

@@ -19,8 +19,27 @@ _PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
 def atif(story: Story) -> str:
-    """The session as one JSON document. Raises ValueError where nothing was said, for the format wants a step."""
-    items = [i for i in story.items if isinstance(i.record, (User, Assistant))]
+    """The session as one JSON document, its sub-agents' conversations in it. Raises ValueError where nothing was said,
+    for the format wants a step."""
+    document = _trajectory(story, story.start.id)
+    tasks = [_trajectory(task, story.start.id) for task in _shown(story).values()]
+    document |= {"subagent_trajectories": tasks} if tasks else {}
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
+def _shown(story: Story) -> dict[str, Story]:
+    """The sub-agents that worked for the conversation as it stands and said something."""
+    named = {ident for item in story.items for ident in item.tasks.values()}
+    return {ident: task for ident, task in story.tasks.items() if ident in named and _said(task)}
+
+
+def _said(story: Story) -> list[Item]:
+    return [i for i in story.items if isinstance(i.record, (User, Assistant))]
+
+
+def _trajectory(story: Story, session: str) -> dict[str, Any]:
+    """One conversation of the session of that id."""
+    items = _said(story)
     if not items:
         raise ValueError("Nothing was said in this session, and a trajectory needs a step.")
     steps = [_step(story, item) for item in items]
@@ -28,15 +47,15 @@ def atif(story: Story) -> str:
     if system:
         steps.insert(0, {"source": "system", "message": system})
     steps = [{"step_id": n, **step} for n, step in enumerate(steps, 1)]
-    document = {
+    return {
         "schema_version": SCHEMA_VERSION,
-        "session_id": story.start.id,
+        "session_id": session,
+        "trajectory_id": story.start.id,
         "agent": _agent(story),
         "steps": steps,
         "final_metrics": _totals(items, len(steps)),
         "extra": _extra(story),
     }
-    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
 
 def _agent(story: Story) -> dict[str, Any]:
@@ -62,14 +81,16 @@ def _step(story: Story, item: Item) -> dict[str, Any]:
             {"tool_call_id": c.id, "function_name": c.name, "arguments": _cleaned(c.args)} for c in record.calls
         ]
     if item.results:
-        results = (item.results[c.id] for c in record.calls if c.id in item.results)
-        out["observation"] = {"results": [_result(story, result) for result in results]}
+        results = [item.results[c.id] for c in record.calls if c.id in item.results]
+        out["observation"] = {"results": [_result(story, r, item.tasks.get(r.call_id, "")) for r in results]}
     out |= {"metrics": metrics} if (metrics := _metrics(item.usage)) else {}
     return out | ({"extra": {"finish": record.finish}} if record.finish not in ("stop", "tool_calls") else {})
 
 
-def _result(story: Story, result: ToolResult) -> dict[str, Any]:
+def _result(story: Story, result: ToolResult, task: str) -> dict[str, Any]:
     out: dict[str, Any] = {"source_call_id": result.call_id, "content": _content(story, result.text, result.images)}
+    if task in _shown(story):
+        out["subagent_trajectory_ref"] = [{"trajectory_id": task}]
     more: dict[str, Any] = {"status": result.status} if result.status != "ok" else {}
     more |= {"characters": result.chars} if result.chars else {}
     return out | ({"extra": more} if more else {})

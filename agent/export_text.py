@@ -29,6 +29,7 @@ section.user { border-color: #3b82f6; }
 h2 { font-size: .85rem; margin: 0 0 .3rem; color: GrayText; font-weight: 600; }
 pre { overflow: auto; padding: .7rem; border: 1px solid #8884; border-radius: 6px; font-size: .85rem; }
 details { margin: .4rem 0; } summary { cursor: pointer; font-family: ui-monospace, monospace; font-size: .9rem; }
+details.task { margin-left: 1rem; padding-left: .7rem; border-left: 2px solid #8884; }
 img { max-width: 100%; }
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -52,21 +53,31 @@ def facts_of(story: Story) -> str:
 
 def markdown(story: Story) -> str:
     """The conversation as Markdown. Output of tools stands in code blocks, so nothing in it is taken for a heading."""
-    parts = [f"# {clean(title_of(story))}", facts_of(story), *(part for i in story.items for part in _md_item(i))]
+    parts = [f"# {clean(title_of(story))}", facts_of(story)]
+    parts += [part for i in story.items for part in _md_item(story, i)]
     return clean("\n\n".join(parts)) + "\n"
 
 
-def _md_item(item: Item) -> Iterator[str]:
+def _md_task(story: Story) -> str:
+    """A sub-agent's conversation, as a quotation within the one it worked for."""
+    parts = [f"### Sub-agent: {' '.join(title_of(story).split())}", facts_of(story), *story.problems]
+    parts += [part for i in story.items for part in _md_item(story, i, "###", "sub-agent")]
+    return "\n".join(f"> {line}".rstrip() for line in "\n\n".join(parts).split("\n"))
+
+
+def _md_item(story: Story, item: Item, level: str = "##", name: str = "refold") -> Iterator[str]:
     match item.record:
         case User() as said:
-            yield f"## {_WHO.get(said.source, said.source)}"
+            yield f"{level} {_WHO.get(said.source, said.source)}"
             yield said.text or "(nothing)"
         case Assistant() as said:
-            yield "## refold"
+            yield f"{level} {name}"
             if said.text.strip():
                 yield said.text
             for call in said.calls:
                 yield from _md_call(call, item.results.get(call.id))
+                if (ident := item.tasks.get(call.id)) in story.tasks:
+                    yield _md_task(story.tasks[ident])
         case ToolResult() as result:
             yield fenced(result.text)
         case Checkpoint() as fold:
@@ -114,7 +125,18 @@ def page(story: Story) -> str:
     )
 
 
-def _html_item(story: Story, item: Item) -> Iterator[str]:
+def _html_task(story: Story) -> str:
+    """A sub-agent's conversation, folded up."""
+    heading = html.escape(f"sub-agent: {title_of(story)}")
+    problems = "".join(f'<p class="note">{html.escape(problem)}</p>' for problem in story.problems)
+    body = "\n".join(part for i in story.items for part in _html_item(story, i, "sub-agent"))
+    return (
+        f'<details class="task"><summary>{heading}</summary><header>{html.escape(facts_of(story))}</header>'
+        f"{problems}\n{body}</details>"
+    )
+
+
+def _html_item(story: Story, item: Item, name: str = "refold") -> Iterator[str]:
     match item.record:
         case User() as said:
             yield f'<section class="user"><h2>{_WHO.get(said.source, html.escape(said.source))}</h2>'
@@ -122,9 +144,11 @@ def _html_item(story: Story, item: Item) -> Iterator[str]:
             yield from (f'<img alt="" src="{url}">' for i in said.images if (url := data_url(i, story.blobs)))
             yield "</section>"
         case Assistant() as said:
-            yield f'<section class="answer"><h2>refold</h2>{_rendered(said.text)}'
+            yield f'<section class="answer"><h2>{name}</h2>{_rendered(said.text)}'
             for call in said.calls:
                 yield _html_call(call, item.results.get(call.id))
+                if (ident := item.tasks.get(call.id)) in story.tasks:
+                    yield _html_task(story.tasks[ident])
             yield "</section>"
         case ToolResult() as result:
             yield f"<pre>{html.escape(result.text)}</pre>"

@@ -24,6 +24,9 @@ from transcripts.lines import encode
 from transcripts.log import Entry, TranscriptLog, VersionError, now
 from transcripts.records import Note, SessionStart
 
+PARENTS_SNAPSHOT = f"parents_{SNAPSHOT}"
+"""The key of a note that, in a copy, stands for one about a snapshot: it is the other's, and goes with the other."""
+
 _BLOB = re.compile(rb'"([0-9a-f]{32})"')
 
 
@@ -116,7 +119,7 @@ def _lines(old: TranscriptLog, entries: Sequence[Entry], ident: str, cwd: Path) 
             written = True
         elif entry.key == SNAPSHOT:
             # /undo in the copy begins with the copy: the other's snapshots are removed with the other.
-            yield encode(Note(f"parents_{SNAPSHOT}", entry.record.value), entry.seq, entry.at)
+            yield encode(Note(PARENTS_SNAPSHOT, entry.record.value), entry.seq, entry.at)
         elif entry.altered or not entry.length:
             record = entry.record
             yield encode(record, entry.seq, entry.at or now())

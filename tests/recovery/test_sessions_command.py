@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from agent.export_text import fenced
 from tests.support.command import argv, refold, script
 from tests.support.lived import call, live, next_request
 from tests.support.strict import refusals
-from transcripts.catalog import list_sessions
+from transcripts.catalog import list_sessions, tasks_of
 from transcripts.log import TranscriptLog
-from transcripts.records import SessionStart
+from transcripts.records import Note, SessionStart
 
 SCHEMA = Path(__file__).resolve().parents[3] / "shared/cases/protocol/atif/atif-v1.8.schema.json"
 PNG = bytes.fromhex(
@@ -49,6 +50,18 @@ def records(path: Path) -> list[Any]:
         return [(e.seq, e.at, e.record) for e in log.entries]
     finally:
         log.close()
+
+
+def as_copied(row: tuple[int, str, Any]) -> tuple[int, str, Any]:
+    """A row of `records` as a copy has it: snapshots stay with the original."""
+    seq, at, record = row
+    return (seq, at, Note("parents_snapshot", record.value)) if getattr(record, "key", "") == "snapshot" else row
+
+
+def recounted(raw: bytes) -> bytes:
+    """Lines whose checksums are made to fit again."""
+    bodies = [line[: line.rindex(b',"crc"')] for line in raw.splitlines()]
+    return b"".join(b'%s,"crc":"%08x"}\n' % (body, zlib.crc32(body)) for body in bodies)
 
 
 # -- forks ----------------------------------------------------------------------------------------------------------
@@ -103,7 +116,7 @@ def test_json_makes_the_same_session_again(worked: Path, tmp_path: Path) -> None
     file = tmp_path / "out.json"
     file.write_text(export(worked, "json"))
     new = read(tmp_path / "home2", tmp_path, file)
-    ours, theirs = records(new), records(worked)
+    ours, theirs = records(new), [as_copied(r) for r in records(worked)]
     assert (ours[1:], ours[0][2].parent, ours[0][2].id != theirs[0][2].id) == (theirs[1:], theirs[0][2].id, True)
     again = read(tmp_path / "home3", tmp_path, worked)
     assert [r for r in records(again)[1:-1] if r[2].kind != "note"] == [r for r in theirs[1:] if r[2].kind != "note"]
@@ -285,3 +298,120 @@ def test_a_session_in_use_is_not_asked_about(tmp_path: Path, home: Path) -> None
     child.close()
     log.close()
     assert (child.exitstatus, b"is held by process" in child.before, b"[y/N]" in child.before) == (2, True, False)
+
+
+# -- sub-agents -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def delegated(tmp_path: Path, home: Path) -> Path:
+    """A session with two sub-agents and a command between their calls."""
+    look = [{"text": "I look > here.", "calls": [call("bash", command="echo '<b>alpha</b>'")]}, "It begins with alpha."]
+    given = [
+        call("task", description="look", prompt="Find it out.", kind="explore"),
+        call("bash", command="echo between"),
+        call("task", description="count", prompt="Count <them>.", kind="explore"),
+    ]
+    answers = [
+        {"tasks": {"look": look, "count": ["There are two."]}},
+        {"text": "I ask.", "calls": given},
+        "Both say so.",
+    ]
+    model = script(tmp_path / "s.jsonl", *answers)
+    assert refold("-p", "Ask them", "-n", "asked", "--model", model, "--yolo", cwd=tmp_path).returncode == 0
+    (info,) = list_sessions(home)
+    return info.path
+
+
+def test_markdown_and_html_have_what_sub_agents_said(delegated: Path) -> None:
+    text = export(delegated, "md")
+    told = [line for line in text.splitlines() if line.startswith(("#", "> #", "**"))]
+    assert told == [
+        "# asked",
+        "## You",
+        "## refold",
+        "**task** (ok)",
+        "> ### Sub-agent: look",
+        "> ### The task",
+        "> ### sub-agent",
+        "> ### sub-agent",
+        "**bash** (ok)",
+        "**task** (ok)",
+        "> ### Sub-agent: count",
+        "> ### The task",
+        "> ### sub-agent",
+        "## refold",
+    ]
+    assert "> **bash** (ok)\n" in text and "> It begins with alpha.\n" in text
+    page = export(delegated, "html")
+    folded = re.findall(r'<details class="task"><summary>(.*?)</summary>', page)
+    assert folded == ["sub-agent: look", "sub-agent: count"]
+    assert page.count("<details") == page.count("</details>") and page.count("<section") == page.count("</section>")
+    assert "&lt;b&gt;alpha&lt;/b&gt;" in page and "Count &lt;them&gt;." in page and "<b>" not in page
+
+
+def test_atif_has_the_trajectories_of_sub_agents(delegated: Path) -> None:
+    document = json.loads(export(delegated, "atif"))
+    tasks = document["subagent_trajectories"]
+    results = document["steps"][2]["observation"]["results"]
+    refs = [r.get("subagent_trajectory_ref") for r in results]
+    assert refs == [
+        [{"trajectory_id": tasks[0]["trajectory_id"]}],
+        None,
+        [{"trajectory_id": tasks[1]["trajectory_id"]}],
+    ]
+    assert [[s["message"] for s in t["steps"] if s["source"] != "system"] for t in tasks] == [
+        ["Find it out.", "I look > here.", "It begins with alpha."],
+        ["Count <them>.", "There are two."],
+    ]
+    assert {t["session_id"] for t in tasks} == {document["session_id"]}
+    if SCHEMA.exists():
+        import jsonschema
+
+        jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+
+
+def test_a_sub_agent_that_cannot_be_read_or_said_nothing_is_no_failure(delegated: Path) -> None:
+    first, second = sorted(delegated.with_suffix(".tasks").glob("*.jsonl"))
+    first.write_bytes(first.read_bytes().replace(b'{"v":1,', b'{"v":9,'))
+    first.write_bytes(recounted(first.read_bytes()))
+    second.write_bytes(b"")
+    for form in ("md", "html"):
+        assert "cannot be read: format version 9" in export(delegated, form)
+    assert "subagent_trajectories" not in json.loads(export(delegated, "atif"))
+
+
+def test_json_brings_sub_agents_along_and_takes_nobodys_name(delegated: Path, tmp_path: Path, home: Path) -> None:
+    out = tmp_path / "out.json"
+    assert refold("sessions", "export", "asked", "-o", str(out), cwd=tmp_path).returncode == 0
+    new = Path(refold("sessions", "import", str(out), cwd=tmp_path).stdout.split()[1])
+    names = {s.id: s.name for s in list_sessions(home)}
+    assert names == {sessions.id_of(delegated): "asked", sessions.id_of(new): ""}
+    assert [p.name for p in tasks_of(new)] == [p.name for p in tasks_of(delegated)]
+    for ours, theirs in zip(tasks_of(new), tasks_of(delegated), strict=True):
+        assert records(ours) == records(theirs)
+    assert json.loads(export(new, "json"))["tasks"] == json.loads(export(delegated, "json"))["tasks"]
+    elsewhere = read(tmp_path / "home2", tmp_path, out)
+    assert [s.name for s in list_sessions(tmp_path / "home2")] == ["asked"]
+    done = refold("sessions", "verify", sessions.id_of(new), cwd=tmp_path)
+    assert (done.returncode, done.stdout.count("all is well")) == (0, 3)
+    document = json.loads(out.read_text())
+    document["tasks"]["../../x"] = {}
+    out.write_text(json.dumps(document))
+    before = sorted((tmp_path / "home2").rglob("*"))
+    with pytest.raises(ValueError, match="a sub-agent that is named '../../x'"):
+        read(tmp_path / "home2", tmp_path, out)
+    assert (sorted((tmp_path / "home2").rglob("*")), elsewhere.exists()) == (before, True)
+
+
+def test_removing_an_import_leaves_the_others_snapshots(tmp_path: Path, home: Path) -> None:
+    model = script(tmp_path / "s.jsonl", {"calls": [call("write", path="a.md", content="one\n")]}, "Done.")
+    work = tmp_path / "work"
+    work.mkdir()
+    assert refold("-p", "Write", "--model", model, "--yolo", cwd=work).returncode == 0
+    (info,) = list_sessions(home)
+    (tmp_path / "out.json").write_text(export(info.path, "json"))
+    kept = sorted((home / "undo").rglob("*"))
+    new = read(home, work, tmp_path / "out.json")
+    assert refold("sessions", "rm", sessions.id_of(new), "--yes", cwd=work).returncode == 0
+    assert sorted((home / "undo").rglob("*")) == kept
