@@ -28,7 +28,7 @@ from agent.subagent_child import Child, cost_of, fate_words, judge_reading, tail
 from agent.task_logs import BEGUN, ENDED, Found
 from agent.version import VERSION
 from runtime.context.engine import ContextEngine
-from runtime.context.recall import page
+from runtime.context.pages import page
 from runtime.crew import Crew, Limits, Spent, total
 from runtime.model import Model, ModelError
 from tools.base import EXPLORE, TASK, WORK, Tool, Toolbox, ToolContext, ToolFailure, ToolOutput, load_tools

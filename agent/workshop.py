@@ -236,7 +236,8 @@ def weight_words(engine: ContextEngine, before: int) -> list[str]:
 
 def floor_refusal(engine: ContextEngine) -> str:
     """Why no turn can be made in this window; "" where one can."""
-    if engine.floor() <= engine.window * MOST_FLOOR:
+    # One dense text may have made the estimate of all the rest too high: a request that was counted is the better word.
+    if min(engine.floor(), engine.meter.least or engine.floor()) <= engine.window * MOST_FLOOR:
         return ""
     system = engine.estimator.tokens(engine.estimator.units(engine.system))
     return (

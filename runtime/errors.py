@@ -27,7 +27,10 @@ SHOWN = 2000
 """Longest error text that is shown, in characters; the rest is a proxy's page or an echo of the request."""
 
 _CODE_KEYS = ("code", "type", "error_type", "__type", "status", "error_code", "reason", "errorCode", "exception")
-_TEXT_KEYS = ("message", "msg", "detail", "error", "error_description", "description", "errorMessage", "raw", "title")
+_TEXT_KEYS = (
+    "message", "msg", "detail", "error", "error_description", "description", "errorMessage", "raw", "title",
+    "status_msg", "error_msg", "errmsg",
+)  # fmt: skip
 
 
 @dataclass

@@ -11,6 +11,7 @@ from runtime.context.compact_store import CompactStore
 from runtime.context.discard import Discard, all_strategies
 from runtime.context.draft import Draft
 from runtime.context.facts import Section, empty_facts, gather, state_block, state_sections, told_paths
+from runtime.context.notes import without_fences
 from runtime.context.projection import Patch, ProjectionBuilder, message_units, place, preface
 from runtime.context.retention import Retained, measure, must_keep, text_of
 from runtime.context.shape import problems
@@ -45,9 +46,10 @@ class ContextCompactor:
         self.strategies = list(strategies) or all_strategies()
 
     async def compact(
-        self, draft: Draft, messages: Sequence[Entry], *, cause: str, before: int, most_loss: int = 100
+        self, draft: Draft, messages: Sequence[Entry], *, cause: str, before: int, most_loss: int = 100, limit: int = 0
     ) -> CompactOutcome:
-        """Runs the ladder over a draft, up to `most_loss`. `before`: tokens of the request as it stands."""
+        """Runs the ladder over a draft, up to `most_loss`. Tokens: `before` of the request as it stands, `limit` under
+        which a fold is better than none where the goal is out of reach."""
         ran: list[str] = []
         await self._run(draft, most_loss, ran)
         outcome = self._checked(draft, messages, cause, before, ran)
@@ -56,7 +58,7 @@ class ContextCompactor:
             # What stands between the steps was more than was held free for it. No model is asked a second time.
             draft.fixed += over / draft.estimator.factor
             await self._run(draft, min(most_loss, RESCUE_LOSS), ran)
-            outcome = self._checked(draft, messages, cause, before, ran)
+            outcome = self._checked(draft, messages, cause, before, ran, limit)
         return outcome
 
     async def _run(self, draft: Draft, most_loss: int, ran: list[str]) -> None:
@@ -69,7 +71,7 @@ class ContextCompactor:
                 ran.append(strategy.name)
 
     def _checked(
-        self, draft: Draft, messages: Sequence[Entry], cause: str, before: int, ran: list[str]
+        self, draft: Draft, messages: Sequence[Entry], cause: str, before: int, ran: list[str], limit: int = 0
     ) -> CompactOutcome:
         old = draft.active.meta.get("facts") if draft.active else None
         old = old or empty_facts()
@@ -82,7 +84,7 @@ class ContextCompactor:
         trial.settle(facts)
         fixed, after = draft.estimator.tokens(draft.system_units), trial.tokens
         floor = {"system and tools": fixed, "what has to stay": after - fixed}
-        if after > draft.goal:
+        if after > max(draft.goal, limit):
             return CompactOutcome(None, f"it cannot be brought under {draft.goal:,} tokens (best: {after:,})", floor)
         if after - fixed > (before - fixed) * (1 - LEAST_SHRINK):
             return CompactOutcome(None, f"it would free too little ({before:,} to {after:,} tokens)", floor)
@@ -137,7 +139,7 @@ class _Trial:
         room = most * self.draft.settings.chars_per_token / estimator.factor
         left_out = self._left_out()
         while room > 200:
-            state = state_block(sections, left_out, int(room))
+            state = without_fences(state_block(sections, left_out, int(room)))
             size = estimator.tokens(estimator.units(state))
             if size <= most:
                 return state

@@ -64,7 +64,7 @@ class ContextEngine:
         self.projection = ProjectionBuilder(self.estimator, self._resolve)
         self.compactor = ContextCompactor(self.store, self.projection)
         self.pinned: frozenset[int] = frozenset()
-        self.window, self.window_source = 128_000, "default"
+        self.window, self.window_source = self._named = 128_000, "default"
         self.redactor = redactor or Redactor()
         self._on_write = on_write
         self._owed: list[Record] = []
@@ -136,6 +136,7 @@ class ContextEngine:
                 self.meter.reset()
             else:
                 self.meter.learn(entry.record, self.fixed_units)
+        self.meter.take_wronged()  # if it was, the log says so already
 
     def take(self, entry: Entry) -> None:
         """Lets a record that is in the log count; for `append`, and for whoever reads a log again from the start."""
@@ -158,8 +159,8 @@ class ContextEngine:
         if entry.key in ("window_cap", "model"):
             self._cap = entry.record.value if entry.key == "window_cap" else 0
             if entry.key == "model":
-                self.meter.proved = 0
-            self.set_window(self.window, self.window_source)
+                self.meter.forget()
+            self.set_window(*self._named)
         elif entry.key == "images_dropped":
             self._dropped |= frozenset(entry.record.value)
             self._reset_view()
@@ -195,9 +196,9 @@ class ContextEngine:
 
     def set_window(self, tokens: int, source: str) -> None:
         """The window of the model in use, and who said so. One that a refusal has shown to be smaller is believed."""
-        before, self.window, self.window_source = self.window, tokens, source
-        if self._cap and self._cap < tokens:
-            self.window, self.window_source = self._cap, "learned from a refusal"
+        before, self._named = self.window, (tokens, source)
+        capped = 0 < self._cap < tokens
+        self.window, self.window_source = (self._cap, "learned from a refusal") if capped else self._named
         if self.window != before:
             self._futile = 0
 
@@ -221,6 +222,8 @@ class ContextEngine:
         ours: a note `shape` says so, and the request is made all the same."""
         if purpose == "step":
             self._check_shape(view)
+        if self.meter.take_wronged():
+            self.append(Note("window_cap", 0))
         units = round(self.current().units + self.fixed_units, 1)
         return self.append(
             Request(
@@ -333,8 +336,9 @@ class ContextEngine:
         return active
 
     def pin(self, seq: int, on: bool = True) -> None:
-        """Keeps a message in the view whatever is folded, or no longer. Raises ValueError where there is none."""
-        if self.history.get(seq) is None:
+        """Keeps a message in the view whatever is folded, or no longer. Raises ValueError where there is none; what is
+        pinned and was rewound over can be let go."""
+        if self.history.get(seq) is None and (on or seq not in self.pinned):
             raise ValueError(f"There is no message #{seq}.")
         self.append(Note("pins", sorted(self.pinned | {seq} if on else self.pinned - {seq})))
 
@@ -366,18 +370,14 @@ class ContextEngine:
         before = self.estimate()
         goal = self.policy.goal(before, self.floor())
         draft = Draft(
-            messages=self.history.messages,
-            active=self._patch.checkpoint,
-            policy=self.policy,
-            estimator=self.estimator,
-            system_units=self.fixed_units,
-            goal=goal,
-            pinned=self.pinned,
-            summarise=self.notes.writer(model, asked=cause == "asked"),
-            focus=focus,
-        )
+            messages=self.history.messages, active=self._patch.checkpoint, policy=self.policy,
+            estimator=self.estimator, system_units=self.fixed_units, goal=goal, pinned=self.pinned,
+            summarise=self.notes.writer(model, asked=cause == "asked"), focus=focus,
+        )  # fmt: skip
+        # Where the goal is out of reach: under the trigger work goes on, and less than was refused may be taken.
+        limit = 0 if most_loss < 100 else before if cause == "prompt_too_long" else self.policy.trigger
         return await self.compactor.compact(
-            draft, self.history.messages, cause=cause, before=before, most_loss=most_loss
+            draft, self.history.messages, cause=cause, before=before, most_loss=most_loss, limit=limit
         )
 
     # -- what is out of view ----------------------------------------------------------------------------------------

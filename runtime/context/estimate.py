@@ -20,7 +20,9 @@ _WIDE_TOKENS = 0.75
 _SAMPLE = 4_000
 _SMOOTHING = 0.5
 _FACTOR_MIN, FACTOR_MAX = 0.4, 3.0
-"""Tokens for a unit, at least and at most: no tokenizer is farther off, so a count that is, is none."""
+"""Tokens for a unit, at least and at most: hardly any text of any tokenizer is farther off."""
+_NONSENSE = 2.0
+"""A count that is so many times farther off than that is none, and nothing is learned from it."""
 
 
 def units(text: str, chars_per_token: float = CHARS_PER_TOKEN) -> float:
@@ -59,9 +61,13 @@ class TokenEstimator:
         """Tokens for so many units, rounded up."""
         return -int(-count * self.factor // 1)
 
+    def plausible(self, count: float, reported: int) -> bool:
+        """Whether `reported` tokens can be what `count` units are, whatever the text and the tokenizer."""
+        return count * _FACTOR_MIN / _NONSENSE <= reported <= count * FACTOR_MAX * _NONSENSE
+
     def observe(self, count: float, reported: int) -> None:
         """Learns from one request: `count` units were sent, the provider counted `reported` tokens (0 is unknown)."""
-        if count < 50 or reported <= 0:
+        if count < 50 or not self.plausible(count, reported):
             return
         seen = min(max(reported / count, _FACTOR_MIN), FACTOR_MAX)
         self.factor = seen if self.samples == 0 else self.factor + _SMOOTHING * (seen - self.factor)

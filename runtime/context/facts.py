@@ -25,6 +25,8 @@ _BASE, _WRITTEN, _READ = "paths below are in:", "files written", "files read"
 _SIGNS = {"pending": "[ ]", "doing": "[>]"}
 _COMPARED = 8_000_000
 """Bytes of a file beyond which it is not read to see whether it has changed."""
+_ANSWER_END = 300
+"""Characters of the end of the last answer."""
 _LINE = 100
 """Characters that lines of several things have at most, where one thing is not longer by itself."""
 
@@ -32,8 +34,8 @@ _LINE = 100
 def empty_facts() -> dict[str, Any]:
     """No facts yet. Plain JSON values, for they live in a checkpoint."""
     return {
-        "upto": 0, "goal": [0, ""], "constraints": [], "named": [], "files": {}, "commands": {}, "failing": {},
-        "made": [], "todo": [],
+        "upto": 0, "goal": [0, ""], "answer": [0, ""], "constraints": [], "named": [], "files": {}, "commands": {},
+        "failing": {}, "made": [], "todo": [],
     }  # fmt: skip
 
 
@@ -48,6 +50,8 @@ def gather(facts: Mapping[str, Any], entries: Iterable[Entry]) -> dict[str, Any]
             _words(out, entry.seq, entry.record.text)
         elif entry.kind == "tool_result":
             _result(out, entry.seq, entry.record)
+        elif entry.kind == "assistant" and not entry.record.calls and entry.record.text.strip():
+            out["answer"] = [entry.seq, _end_of(entry.record.text)]
         out["upto"] = max(out["upto"], entry.seq)
     return out
 
@@ -62,6 +66,12 @@ def _words(facts: dict[str, Any], seq: int, text: str) -> None:
     facts["named"] += [[seq, name] for name in named(text)]
     for kind in ("constraints", "named"):
         del facts[kind][: -_MOST[kind]]
+
+
+def _end_of(text: str) -> str:
+    """The end of an answer, where it asks or offers something: what the person's next words refer to."""
+    words = " ".join(text[-4 * _ANSWER_END :].split())
+    return words if len(words) <= _ANSWER_END else f"... {words[-_ANSWER_END:].partition(' ')[2]}"
 
 
 def _result(facts: dict[str, Any], seq: int, record: Any) -> None:
@@ -208,6 +218,8 @@ def _sections(facts: Mapping[str, Any], visible: Container[int]) -> Iterator[Sec
     seq, goal = facts["goal"]
     goal = "" if seq in visible else goal
     yield Section("first request:", [f"(#{seq}) {' '.join(goal.split())}"] if goal else [], 3)
+    seq, answer = facts["answer"]
+    yield Section("your last answer ended:", [f"(#{seq}) {answer}"] if answer and seq not in visible else [], 3)
     said = [f"(#{n}) {words}" for n, words in facts["constraints"] if n not in visible and words not in goal]
     yield Section("the person said:", said[::-1], 4)
     named = [(n, name) for n, name in facts["named"] if n not in visible and name not in goal]

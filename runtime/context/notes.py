@@ -23,11 +23,24 @@ from transcripts.records import Assistant, Record
 PATIENCE = 2
 """Requests for notes that may fail one after the other before folds stop asking; /compact asks all the same."""
 
+_ECHO = 60
+"""Characters of the request for notes by which it is known again."""
+
 LEAST_CHARS = 20
 """An answer shorter than this is no note."""
 
-_ATTRIBUTED = re.compile(r"(?i)\b(user|person|they|you) (said|asked|wants?|wrote|told|insist\w*)|用户")
-_QUOTED = re.compile(r"[\"\u201c\u300c]([^\"\u201c\u201d\u300c\u300d]{8,}?)[\"\u201d\u300d]")
+_ATTRIBUTED = re.compile(r"(?i)\b(user|person|human|they|you) (said|says|asked|wants?|wrote|told|insist\w*)|用户")
+_QUOTED = re.compile(
+    r"[\"\u201c\u201e\u300c\u00ab]([^\"\u201c-\u201e\u300c\u300d\u00ab\u00bb]{8,}?)[\"\u201c\u201d\u300d\u00bb]"
+    r"|(?<!\w)'([^'\n]{8,}?)'(?!\w)"
+)
+_SPOKEN = re.compile(
+    r"(?i)^(\W*(?:the )?(?:user|human|person|用户)(?: said| says| wrote| asked)?\W*[:：]\W*|\s*>\s*)(.*\w.*)$"
+)
+"""A line as in a play, or of a quotation set apart: all of it is somebody's words."""
+
+_FENCE = re.compile(r"(?i)<(\s*/?\s*(?:notes|state)\b)")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class Source(Protocol):
@@ -99,7 +112,7 @@ class NoteTaker:
             raise SummaryFailed("no answer came")
         source.append(replace(answer.usage, purpose="summary"))
         said = (e.record.text for e in source.history.messages if e.kind == "user")
-        return verified(usable(answer.message, most * 8), said)
+        return verified(usable(answer.message, most * 8, words), said)
 
     def _room(self, output: int) -> float:
         """Units that the view may have in a request for notes."""
@@ -133,26 +146,49 @@ def head_that_fits(current: View, room: float) -> int:
     return len(current.messages)
 
 
-def usable(message: Assistant, most: int) -> str:
-    """Notes that may be kept, at most `most` characters. Raises SummaryFailed for a blank or cut-off answer."""
-    text = message.text.strip()
+def usable(message: Assistant, most: int, asked: str = "") -> str:
+    """Notes that may be kept, at most `most` characters. Raises SummaryFailed for an answer that is blank, cut off, or
+    what was `asked` said again."""
+    text = _CONTROL.sub("", message.text).strip()
     if message.finish == "length":
         raise SummaryFailed("the answer was cut off")
     if len(text) < LEAST_CHARS:
         raise SummaryFailed("the answer was blank")
-    return text[:most]
+    if asked and asked[:_ECHO] in text:
+        raise SummaryFailed("the answer repeated the request")
+    return without_fences(text[:most])
+
+
+def without_fences(text: str) -> str:
+    """The text without marks that would end the notes or the state in the view: what stands behind them is the
+    person's."""
+    return _FENCE.sub(r"[\1", text)
 
 
 def verified(notes: str, said: Iterable[str]) -> str:
     """The notes with quotation marks only where the person's words really are in the log; elsewhere they go, and a word
     says that it is no quotation."""
-    if not _ATTRIBUTED.search(notes):
-        return notes
-    words = "\n".join(" ".join(text.split()) for text in said)
+    words = "\n".join(_plain(text) for text in said)
 
-    def check(line: str) -> str:
-        if not _ATTRIBUTED.search(line):
-            return line
-        return _QUOTED.sub(lambda m: m[0] if " ".join(m[1].split()) in words else f"{m[1]} (not their words)", line)
+    def quoted(match: re.Match[str]) -> str:
+        inner = match[1] or match[2]
+        return match[0] if _plain(inner) in words else f"{inner} (not their words)"
 
-    return "\n".join(check(line) for line in notes.split("\n"))
+    out: list[str] = []
+    theirs = False
+    for line in notes.split("\n"):
+        spoken, attributed = _SPOKEN.match(line), bool(_ATTRIBUTED.search(line))
+        if _QUOTED.search(line):
+            out.append(_QUOTED.sub(quoted, line) if attributed or theirs or spoken else line)
+        elif spoken and (theirs or ">" not in spoken[1]) and _plain(spoken[2]) not in words:
+            out.append(f"{spoken[1].replace('>', '')}{spoken[2]} (not their words)")
+        else:
+            out.append(line)
+        # A quotation may stand on the lines below the one that says whose it is.
+        begins = attributed and line.rstrip().endswith((":", "："))
+        theirs = begins or (theirs and (not line.strip() or ">" in line[:3]))
+    return "\n".join(out)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).strip("\"'. ").casefold()

@@ -33,6 +33,11 @@ TOO_LONG: list[tuple[str, int | None, int | None]] = [
     ("`inputs` must have less than 4095 tokens. Given: 5000", 4095, 5000),
     ("Prompt length (9000) exceeds maximum input length (8192)", 8192, 9000),
     ("context window exceeds limit (2013)", None, None),
+    (
+        '{"base_resp": {"status_code": 2013, "status_msg": "invalid params, context window exceeds limit (2013)"}}',
+        None,
+        None,
+    ),
     ("total number of tokens in the prompt cannot exceed 4081 - received 4292. Try using a shorter prompt", 4081, 4292),
     ("The prompt is too long: 9000, model maximum context length: 8191", 8191, 9000),
     ("the number of input tokens 9000 cannot exceed the total tokens limit 8192 for this model", 8192, 9000),

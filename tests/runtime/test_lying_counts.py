@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from runtime import events as ev
+from runtime.context.engine import ContextEngine
 from runtime.model import ModelError, ModelErrorKind
 from tests.runtime.test_loop import Rig, call
 from tests.support.histories import engine_for, put
@@ -37,6 +38,41 @@ def test_a_count_that_cannot_be_true_neither_folds_for_ever_nor_takes_the_window
     assert events[-1].reason == "done"
     assert sum(isinstance(e, ev.Compacting) for e in events) <= 4
     assert rig.engine.window >= 10_000
+
+
+def test_a_server_that_counts_millions_does_not_make_the_floor_look_too_large(tmp_path):
+    rig, _ = played(tmp_path, lambda n: 10_000_000, steps=3)
+    assert rig.engine.estimator.factor < 1.1
+    assert rig.engine.meter.proved < 4_000
+
+
+def test_a_tokenizer_that_is_thrifty_is_not_taken_for_a_server_that_cuts():
+    """It counts 0.4 of what is expected, whatever the size: held to cut at first, it is believed when a request of
+    another size is counted alike, and the window is what it was."""
+    engine = engine_for(128_000)
+    put(engine, [User("look at this " * 8_000)])
+
+    def ask() -> None:
+        view = engine.build_model_view()
+        entry = engine.record_request(view, "m")
+        engine.append(Assistant("ok"))
+        engine.append(Usage(int(entry.record.units * 0.4)))
+
+    ask()
+    asyncio.run(engine.compact_if_needed(None))
+    assert (engine.window, engine.window_source) == (10_418, "learned from a refusal")
+    ask()
+    put(engine, [User("go on")])
+    ask()
+    assert (engine.window, engine.window_source) == (128_000, "test")
+    assert engine.estimator.factor == pytest.approx(0.4, rel=0.01)
+    again = ContextEngine(engine.log, system=engine.system, specs=engine.specs)
+    again.set_window(128_000, "test")
+    assert again.window == 128_000
+    for _ in range(3):
+        put(engine, [User("more " * 3_000)])
+        ask()
+    assert [e.record.value for e in engine.log.entries if e.key == "window_cap"] == [10_418, 0]
 
 
 def test_a_negative_count_in_a_log_is_no_count():

@@ -10,8 +10,9 @@ from runtime.context.budget import ContextSettings
 from runtime.context.engine import ContextEngine
 from runtime.context.shape import problems
 from runtime.context.unfold import unfold
-from runtime.model import Answer
+from runtime.model import Answer, ModelError, ModelErrorKind
 from tests.support.histories import engine_for, put
+from transcripts.log import TranscriptLog
 from transcripts.records import Assistant, Image, ToolCall, ToolResult, Usage, User
 
 
@@ -72,6 +73,57 @@ def test_of_one_message_of_ten_windows_as_much_stays_as_there_is_room_for():
     put(engine, [User("word " * 1_000_000)])
     asyncio.run(engine.compact_if_needed(None))
     assert 30_000 <= engine.estimate() <= 64_000
+
+
+def test_a_little_over_a_floor_that_fills_most_of_the_window_is_better_than_a_refused_request():
+    """One dense text made the estimate of all the rest too high, so that no goal can be met; what was refused is folded
+    all the same."""
+    engine = ContextEngine(TranscriptLog.memory(), system="You help. " * 1_500)
+    engine.set_window(7_000, "test")
+    put(engine, [User("go"), Assistant("ok"), User("\u00e4" * 400), Assistant("seen " * 60)])
+    engine.estimator.observe(100.0, 140)
+    before = engine.estimate()
+    outcome = asyncio.run(engine.reactive_compact(None, ModelError(ModelErrorKind.PROMPT_TOO_LONG, "no", limit=7_000)))
+    assert outcome.checkpoint is not None, outcome
+    assert engine.estimate() < before
+    assert engine.estimate() > engine.policy.goal(before, engine.floor())
+
+
+def test_the_first_request_stays_while_results_of_tools_can_be_shortened():
+    engine = engine_for(4_000)
+    put(engine, [User("Mend the rounding. Never touch keep.txt."), User("Go on.")])
+    for n in range(40):
+        call = ToolCall(f"c{n}", "read", f'{{"path": "f{n}"}}')
+        put(engine, [Assistant(f"File {n}.", (call,)), ToolResult(call.id, "read", f"line {n}\n" * 400)])
+        asyncio.run(engine.compact_if_needed(None))
+    assert engine.store.checkpoints
+    assert engine.fates()[engine.history.messages[0].seq] == "shown"
+
+
+def test_a_cut_text_ends_with_a_line_and_says_where_it_goes_on():
+    engine = engine_for(8_000)
+    put(engine, [User("go"), Assistant("".join(f"line {n} of the file\n" for n in range(1, 2_000)))])
+    asyncio.run(engine.compact_if_needed(None))
+    cut = next(m["content"] for m in reversed(engine.build_model_view().messages) if "folded: recall" in m["content"])
+    head, _, rest = cut.partition("\n[... ")
+    last = int(head.rpartition("line ")[2].split()[0])
+    assert head.endswith(f"line {last} of the file")
+    assert f"start={last + 1}) ...]\nline " in rest
+    seq = rest.partition("#")[2].partition('"')[0]
+    assert engine.recall(id=f"#{seq}", start=last + 1).startswith(f"line {last + 1} of the file")
+
+
+def test_what_the_last_answer_asked_is_told_when_it_is_out_of_view():
+    engine = engine_for(4_000)
+    put(engine, [User("Look."), Assistant("I looked. " * 90 + "Shall I drop the table?"), User("Yes.")])
+    for n in range(30):
+        call = ToolCall(f"c{n}", "read", f'{{"path": "f{n}"}}')
+        put(engine, [Assistant(f"File {n}.", (call,)), ToolResult(call.id, "read", f"content {n} " * 60)])
+    asyncio.run(engine.compact_if_needed(None))
+    state = engine.store.active_checkpoint.state
+    line = next(x for x in state.splitlines() if x.endswith("Shall I drop the table?"))
+    assert line.startswith("(#2) ... ")
+    assert len(line) < 320
 
 
 def test_old_calls_whose_results_are_lost_can_leave():

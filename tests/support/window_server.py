@@ -82,7 +82,7 @@ def sse(entry: dict[str, Any], model: str) -> Iterator[bytes]:
     for n, call in enumerate(entry.get("calls", [])):
         function = {"name": call["name"], "arguments": json.dumps(call["arguments"])}
         yield chunk({"tool_calls": [{"index": n, "id": call["id"], "type": "function", "function": function}]})
-    yield chunk({}, "tool_calls" if entry.get("calls") else "stop")
+    yield chunk({}, entry.get("finish") or ("tool_calls" if entry.get("calls") else "stop"))
     usage = {"prompt_tokens": entry["tokens"], "completion_tokens": 20, "total_tokens": entry["tokens"] + 20}
     yield (
         b"data: "

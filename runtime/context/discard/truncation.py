@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 from runtime.context.draft import Draft
+from runtime.context.pages import PIECE
 from runtime.context.rounds import Step
 from transcripts.log import Entry
 
@@ -13,7 +14,9 @@ _CAPS = (16_000, 8_000, 4_000, 2_000, 1_000, 500, 250)
 """Characters a text may keep, tried from generous to harsh."""
 
 _FIRM_CAPS = (8_000, 4_000, 2_000)
-"""What the newest texts are cut to before any of the person's words within their share leave the view."""
+_CLOSE_CAPS = (1_000, 500)
+"""What the newest texts are cut to, the agent's at last closer, before any of the person's words within their share
+leave the view: a tool can say its part again."""
 
 _LARGEST_PART = 0.5
 """Part of the goal that one of the newest texts is first cut to: ten windows of text still fill a good deal of one."""
@@ -54,6 +57,7 @@ class Truncation:
         _put_pictures_away(draft, person)
         _shed_words(draft, _over_the_share(draft, person))
         _cut_middles(draft, draft.visible(), (*_large_caps(draft), *_FIRM_CAPS))
+        _cut_middles(draft, [s for s in draft.visible() if not s.is_person and not draft.is_pinned(s)], _CLOSE_CAPS)
         _shed_words(draft, [s for s in person if s.first not in draft.reasons])
         _put_pictures_away(draft, draft.visible())
         _cut_middles(draft, draft.visible(), _HARSH_CAPS)
@@ -105,7 +109,8 @@ def _put_pictures_away(draft: Draft, steps: list[Step]) -> None:
 def _cut(draft: Draft, step: Step, entry: Entry, cap: int) -> None:
     text = draft.text(entry)
     if len(text) > cap + 80:
-        draft.show_as(step, entry, middle_out(entry.record.text, cap, f'recall(id="#{entry.seq}")'))
+        # What was too large for the door is another text than what recall shows: its lines have other numbers.
+        draft.show_as(step, entry, middle_out(entry.record.text, cap, entry.seq, not getattr(entry.record, "blob", "")))
 
 
 def _cut_arguments(draft: Draft, step: Step, cap: int) -> None:
@@ -117,14 +122,23 @@ def _cut_arguments(draft: Draft, step: Step, cap: int) -> None:
 
 def _cut_value(value: object, cap: int, seq: int) -> object:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return value if len(text) <= cap + 80 else middle_out(text, cap, f'recall(id="#{seq}")')
+    return value if len(text) <= cap + 80 else middle_out(text, cap, seq)
 
 
-def middle_out(text: str, cap: int, how: str) -> str:
-    """The text with its middle left out: about `cap` characters, two thirds of them from the beginning."""
+def middle_out(text: str, cap: int, seq: int, numbered: bool = False) -> str:
+    """The text of message `seq` with its middle left out: at most about `cap` characters, two thirds of them from the
+    beginning; whole lines where that costs little. `numbered`: recall shows just this text, so the line where it goes
+    on can be named."""
     first, last = cap * 2 // 3, cap // 3
-    left = len(text) - first - last
-    return f"{text[:first]}\n[... {left:,} characters folded: {how} ...]\n{text[len(text) - last :]}"
+    head, tail = text[:first], text[len(text) - last :]
+    if (end := head.rfind("\n", first * 3 // 4)) > 0:
+        head = head[:end]
+    if 0 <= (start := tail.find("\n", 0, last // 4)) < len(tail) - 1:
+        tail = tail[start + 1 :]
+    whole = numbered and end > 0 and all(len(line) <= PIECE for line in head.split("\n"))
+    line = f", start={head.count(chr(10)) + 2}" if whole else ""
+    left = len(text) - len(head) - len(tail)
+    return f'{head}\n[... {left:,} characters folded: recall(id="#{seq}"{line}) ...]\n{tail}'
 
 
 def _leave_out(draft: Draft, steps: list[Step], reason: str) -> None:
