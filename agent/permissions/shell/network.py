@@ -85,7 +85,8 @@ _REGISTRIES["pip3"] = _REGISTRIES["pip"]
 
 def hosts_of(part: Part) -> tuple[str, ...]:
     """The hosts (name:port) that a part goes to, as far as its words and its habits tell; () where they do not."""
-    if not all(w.known for w in part.words) or part.redirects and any("/dev/" in r.target.text for r in part.redirects):
+    elsewhere = any(r.target.text.startswith(("/dev/tcp/", "/dev/udp/")) for r in part.redirects)
+    if elsewhere or not all(w.known for w in part.words) or any(n.lower().endswith("_proxy") for n, _ in part.env):
         return ()
     texts = [w.text for w in part.args]
     schemes = sum(text.count("://") for text in texts)
