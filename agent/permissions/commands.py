@@ -219,7 +219,9 @@ def _folders(part: Part, cwd: str) -> list[str]:
 def _gaps(gate: Gate, analysis: Analysis, cwd: str) -> list[Gap]:
     """What nobody has allowed in a line that does more than read."""
     rules = shell_rules(gate.rules)
-    gaps: list[Gap] = []
+    gaps: list[Gap] = [] if analysis.parts else [Gap(Part(analysis.command), "it has nothing to run")]
+    if analysis.danger and not any(of_part(p, analysis.line) for p in analysis.parts):
+        gaps.append(Gap(Part(analysis.command), analysis.danger))
     for part in analysis.parts:
         if not part.transparent and (part.words or part.env) and not _only_tests(part):
             gaps += _unallowed(gate, analysis, part, rules, cwd)

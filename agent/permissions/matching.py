@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import shlex
@@ -10,13 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from agent.permissions.rules import Rule, spans, split_words, strongest, word_fits, words_match
 from agent.permissions.shell import hidden
+from agent.permissions.shell.line import Line
 from agent.permissions.shell.model import Part, Word, names
 from agent.permissions.shell.readonly import harmless_assignment, why_not
 from agent.permissions.shell.unwrap import git_subcommand
 
 _SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
-_MAX_OPTIONS = 3
-"""Options before a sub-command whose values are guessed in both ways (with and without a value)."""
+_MAX_START = 32
+"""How far behind the program a sub-command is looked for."""
 
 
 def shell_rules(rules: Iterable[Rule], tool: str = "bash") -> list[Rule]:
@@ -49,7 +49,7 @@ def _settled(word: Word) -> str:
     return f"{found[1]}0{found[2]}" if found else "\0"
 
 
-def holding(part: Part, rules: Sequence[Rule], others: Sequence[Part] = ()) -> tuple[Rule | None, Rule | None]:
+def holding(part: Part, rules: Sequence[Rule], line: Line) -> tuple[Rule | None, Rule | None]:
     """The ask or deny rule that holds for a part, and one that may hold, depending on what is made at run time or on
     whether a program runs what it is given.
 
@@ -63,7 +63,7 @@ def holding(part: Part, rules: Sequence[Rule], others: Sequence[Part] = ()) -> t
     for rule in strict:
         if any(_says(rule, form) for form in forms) or _same_flags(rule, part):
             sure.append(rule)
-        elif _may_match(rule, part) or _may_hide(rule, part, others):
+        elif _may_match(rule, part) or _may_hide(rule, part, line):
             maybe.append(rule)
     return strongest(sure), strongest(maybe)
 
@@ -84,13 +84,17 @@ def _forms(part: Part) -> Iterator[list[str]]:
     # `cargo +nightly publish`: the toolchain stands where options do.
     args = args[1:] if args and args[0].startswith("+") else args
     yield [part.program, *args]
-    count = min(next((i for i, a in enumerate(args) if not a.startswith("-")), len(args)), _MAX_OPTIONS)
-    for valued in itertools.product((False, True), repeat=count) if count else ():
-        rest = list(args)
-        for takes_value in valued:
-            if rest and rest[0].startswith("-"):
-                rest = rest[2:] if takes_value else rest[1:]
-        yield [part.program, *rest]
+    # Each option before the sub-command may take the word after it for its value, or not.
+    starts, known = [0], {0}
+    while starts:
+        at = starts.pop()
+        if not (at < len(args) and args[at].startswith("-")):
+            continue
+        for following in (at + 1, at + 2):
+            if following not in known and following <= _MAX_START:
+                known.add(following)
+                starts.append(following)
+                yield [part.program, *args[following:]]
 
 
 def _plain_path(word: str) -> str:
@@ -102,11 +106,11 @@ def _says(rule: Rule, words: Sequence[str]) -> bool:
     return words_match(rule.pattern, words, whole=False) or spans(rule.pattern, words)
 
 
-def _may_hide(rule: Rule, part: Part, others: Sequence[Part]) -> bool:
+def _may_hide(rule: Rule, part: Part, line: Line) -> bool:
     """Whether a rule speaks of what stands in the words of a program that may run them."""
     if any(_says(rule, [w.text for w in start]) for start in hidden.starts(part)):
         return True
-    return any(_named_in(rule, text) for text in hidden.texts(part, others))
+    return any(_named_in(rule, text) for text in hidden.texts(part, line))
 
 
 def _named_in(rule: Rule, text: str) -> bool:

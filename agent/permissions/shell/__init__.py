@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from agent.permissions.shell import danger, loops, piped, plain, readonly, syntax
-from agent.permissions.shell.model import Part, Word
+from agent.permissions.shell.line import Line
+from agent.permissions.shell.model import TEXT_NUMBERS, Part, Word
 from agent.permissions.shell.unwrap import unwrap
 
 __all__ = ["Analysis", "Part", "Word", "analyse"]
@@ -32,6 +35,11 @@ class Analysis:
     unclear: str = ""
     danger: str = ""
 
+    @cached_property
+    def line(self) -> Line:
+        """The parts with how they feed each other."""
+        return Line(self.parts)
+
     @property
     def why_not_safe(self) -> str:
         """Why the line may not run unasked; "" where it is known to read only."""
@@ -43,7 +51,7 @@ class Analysis:
 
     def why_not(self, part: Part) -> str:
         """Why one part of the line may do more than read; "" where it only reads."""
-        return "" if piped.reads_names(part, self.parts) else readonly.why_not(part)
+        return "" if piped.reads_names(part, self.line) else readonly.why_not(part)
 
     @property
     def loses(self) -> str:
@@ -69,12 +77,17 @@ def _analyse(command: str) -> Analysis:
     parts, problem = _all_parts(found)
     if odd:
         error = f"it has the character {odd}, which a terminal may hide"
-    dangerous = danger.of_text(command) or next((d for p in parts if (d := danger.of_part(p, parts))), "")
+    line = Line(tuple(parts))
+    dangerous = danger.of_text(command, parts) or next((d for p in parts if (d := danger.of_part(p, line))), "")
     if not dangerous and (shown := plain.as_shown(command)) != command:
         dangerous = analyse(shown).danger
+    if not dangerous and error and (split := _BRACES.sub(lambda m: m[1].replace(",", " "), command)) != command:
+        dangerous = analyse(split).danger
     return Analysis(command, tuple(parts), error or problem, unclear, dangerous)
 
 
+_BRACES = re.compile(r"(?<!\$)\{([^{}\s,]*(?:,[^{}\s,]*)+)\}")
+"""Words in braces, which bash makes several words of: {rm,-rf,x}."""
 _CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
 
 
@@ -104,9 +117,9 @@ def _all_parts(found: Sequence[Part]) -> tuple[list[Part], str]:
     """The parts and all that they run, and what could not be followed."""
     parts: list[Part] = []
     problem = ""
-    queue = [(p, 0) for p in found]
+    queue = deque((p, 0) for p in found)
     while queue:
-        part, depth = queue.pop(0)
+        part, depth = queue.popleft()
         if depth > MAX_DEPTH or len(parts) > MAX_PARTS:
             return parts, "it runs commands inside commands too deep to follow"
         inner = unwrap(part)
@@ -121,9 +134,14 @@ def _all_parts(found: Sequence[Part]) -> tuple[list[Part], str]:
 
 def _parts_of_text(part: Part, text: Word, via: str) -> tuple[list[Part], str]:
     if not text.known:
-        return [part.with_words((text,), via)], ""
+        # What is made at run time may be anything; what is known of it still counts: `sh -c "rm -rf $x"`.
+        written = re.sub(r'\\([\\"$`])', r"\1", text.text[1:-1]) if text.text.startswith('"') else text.text
+        seen = _parts_of_text(part, Word(written), via)[0] if " " in written else []
+        return [part.with_words((text,), via), *seen], ""
     found, error = syntax.parts_of(text.text)
-    base = (part.number + 1) * 1_000_000
+    if not found and text.text.strip() and not text.text.lstrip().startswith("#"):
+        return [part.with_words((replace(text, known=False),), via)], ""
+    base = (part.number + 1) * TEXT_NUMBERS
     inner = [
         replace(
             p,

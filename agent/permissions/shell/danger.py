@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 
 from agent.permissions.shell import hidden
+from agent.permissions.shell.line import Line
 from agent.permissions.shell.model import Part, Word, names
 from agent.permissions.shell.streams import of_stream
-from agent.permissions.shell.unwrap import git_subcommand
+from agent.permissions.shell.unwrap import SHELLS, WRAPPERS, git_subcommand
 
 _PRIVILEGE = frozenset({"sudo", "doas", "su", "pkexec", "run0", "runuser", "sudoedit", "visudo"})
 _SYSTEM = names(
@@ -16,7 +17,7 @@ _SYSTEM = names(
     shutdown reboot halt poweroff mkswap swapoff wipefs fdisk sfdisk gdisk sgdisk cfdisk parted blkdiscard
     hdparm cryptsetup lvremove vgremove pvremove badblocks debugfs userdel groupdel usermod passwd chpasswd
     insmod rmmod modprobe kexec iptables ip6tables nft ufw grub-install efibootmgr umount telinit mke2fs diskutil
-    killall5 setenforce
+    killall5 setenforce useradd adduser groupadd groupmod newfs newfs_hfs
     """
 )
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|stdout$|stderr$|stdin$|tty$|full$|u?random$|fd/|shm/|tcp/|udp/)\w")
@@ -26,18 +27,18 @@ _SYSTEM_PLACE = re.compile(
 _SYSTEM_FILE = re.compile(r"/(?:etc|boot|bin|sbin|lib\w*|usr/(?:bin|sbin|lib\w*)|sys|proc)/.+")
 _STARTUP_FILE = re.compile(
     r".*/(?:\.bashrc|\.bash_profile|\.profile|\.zshrc|\.zshenv|\.zprofile|\.ssh/.*|\.gitconfig|\.config/autostart/.*|"
-    r"LaunchAgents/.*|\.git/hooks/.*)"
+    r"LaunchAgents/.*)|(?:.*/)?\.git/hooks/.*"
 )
 
 
-def of_part(part: Part, others: Sequence[Part]) -> str:
+def of_part(part: Part, line: Line) -> str:
     """What is dangerous about one part among the parts of its line; "" where nothing is known to be."""
     redirected = next((w for r in part.redirects if ">" in r.op and (w := _place(r.target))), "")
     if redirected:
         return f"it overwrites {redirected}"
     if not part.words:
         return ""
-    return _of_words(part) or of_stream(part, others) or _of_hidden(part, others)
+    return _of_words(part) or of_stream(part, line) or _of_hidden(part, line)
 
 
 _DELETES = re.compile(
@@ -46,20 +47,27 @@ _DELETES = re.compile(
     r"Remove-Item\b.{0,200}-Rec|\brm\b.{0,200}-Recurse|\b(?:del|rd|rmdir)\s+/[sqfSQF]\b",
     re.DOTALL,
 )
+_LISTED = re.compile(r"[\s\[\](),'\"]+")
+"""What stands between the words of a command that is written as a list."""
+_BRINGS = r"\b(?:iwr|irm|Invoke-WebRequest|Invoke-RestMethod|Download\w*)\b"
+_RUNS = r"\b(?:iex|Invoke-Expression)\b"
+_FETCHES = re.compile(rf"{_RUNS}.{{0,200}}{_BRINGS}|{_BRINGS}.{{0,400}}{_RUNS}", re.IGNORECASE | re.DOTALL)
 _CONNECTION = re.compile(r"\bsocket\b")
 _SHELL_ON_IT = re.compile(r"\bdup2\s*\(|\bpty\.spawn")
 
 
-def _of_hidden(part: Part, others: Sequence[Part]) -> str:
+def _of_hidden(part: Part, line: Line) -> str:
     """What is dangerous in the words and texts of a program that may run them."""
     for start in hidden.starts(part):
         if start[0].text.rsplit("/", 1)[-1] == "rm" and (found := _rm(start[1:])):
             return found
-    for text in hidden.texts(part, others):
-        if _DELETES.search(text):
+    for text in hidden.texts(part, line):
+        if _DELETES.search(text) or ("rm" in text and _DELETES.search(_LISTED.sub(" ", text))):
             return f"{part.program} may run a deletion of everything in a folder"
         if "/dev/tcp/" in text or _CONNECTION.search(text) and _SHELL_ON_IT.search(text):
             return f"{part.program} may open a shell to the network"
+        if _FETCHES.search(text):
+            return f"{part.program} may run what it fetches"
     return ""
 
 
@@ -84,7 +92,9 @@ def _of_words(part: Part) -> str:
         return _rm(args) or _dd(args) or _braces(part.words)
     if program == "rm" and any(not w.known and "{" in w.text and "$" not in w.text for w in args):
         return _rm(args) or _braces(part.words)
-    return next((found for names, check in _CHECKS if program in names and (found := check(args))), "")
+    return _wipes(program, args) or next(
+        (found for known, check in _CHECKS if program in known and (found := check(args))), ""
+    )
 
 
 def _flags(args: Sequence[Word]) -> tuple[set[str], list[Word]]:
@@ -130,9 +140,14 @@ def recursive_delete(part: Part) -> Sequence[Word]:
     return _flags(part.args)[1] if part.program == "rm" and _rm(part.args) else ()
 
 
+_FIND_MARKS = names("-exec -execdir -ok -okdir")
+_REMOVERS = names("rm unlink shred truncate")
+
+
 def _find(args: Sequence[Word]) -> str:
     texts = [w.text for w in args]
-    if "-delete" not in texts:
+    runs = any(mark in _FIND_MARKS and run.rsplit("/", 1)[-1] in _REMOVERS for mark, run in zip(texts, texts[1:]))
+    if "-delete" not in texts and not runs:
         return ""
     start = next((t for t in texts if not t.startswith("-")), ".")
     return f"it deletes below {start}" if _SYSTEM_PLACE.fullmatch(start) or start.startswith("~") else ""
@@ -157,7 +172,9 @@ def _rights(args: Sequence[Word]) -> str:
 
 
 def _kill(args: Sequence[Word]) -> str:
-    return "it ends every process" if args and args[-1].text in ("-1", "1") else ""
+    texts = [w.text for w in args]
+    asks = texts[:1] in (["-0"], ["-l"], ["-L"]) or texts[:2] in (["-s", "0"], ["-n", "0"])
+    return "it ends every process" if texts and texts[-1] in ("-1", "1") and not asks else ""
 
 
 def _mount(args: Sequence[Word]) -> str:
@@ -168,7 +185,7 @@ def _move(args: Sequence[Word]) -> str:
     place = next((w.text for w in args[:-1] if w.text.startswith("/") and _SYSTEM_PLACE.fullmatch(w.text)), "")
     if args and args[-1].text == "/dev/null":
         return "what is moved to /dev/null is lost"
-    return f"it moves {place} away" if place else ""
+    return f"it moves {place} away" if place else _copy(args)
 
 
 def _write(args: Sequence[Word]) -> str:
@@ -199,7 +216,7 @@ def _pkill(args: Sequence[Word]) -> str:
     return "it ends every process of root" if "root" in texts and any(t.startswith("-u") for t in texts) else ""
 
 
-_RUNS_SHELL = re.compile(r"-\w*[ec]|--(?:sh-)?exec|(?:EXEC|SYSTEM):.*", re.DOTALL)
+_RUNS_SHELL = re.compile(r"-\w*[ec]|--(?:sh-)?exec|(?:EXEC|SYSTEM|SHELL|exec|system|shell):.*", re.DOTALL)
 
 
 def _connects(args: Sequence[Word]) -> str:
@@ -231,22 +248,50 @@ def _systemctl(args: Sequence[Word]) -> str:
     )
 
 
+_WIPES = (
+    ("zpool", names("destroy labelclear")), ("zfs", names("destroy rollback")), ("btrfs", names("delete")),
+    ("mdadm", names("--zero-superblock --stop -S --remove")), ("nvme", names("format sanitize")),
+)  # fmt: skip
+
+
+def _wipes(program: str, args: Sequence[Word]) -> str:
+    """Storage tools that destroy what they hold, each with the words by which it does."""
+    wipes = any(program == name and not words.isdisjoint(w.text for w in args[:3]) for name, words in _WIPES)
+    return f"{program} destroys what is stored" if wipes else ""
+
+
 _CHECKS = (
     ({"rm"}, _rm), ({"find"}, _find), ({"dd"}, _dd), ({"shred", "srm", "scrub"}, _shred),
     ({"chmod", "chown", "chgrp", "setfacl"}, _rights), ({"kill"}, _kill), ({"mv"}, _move),
-    ({"tee", "truncate", "sponge"}, _write), ({"cp", "install", "ln", "rsync"}, _copy), ({"crontab"}, _crontab),
+    ({"tee", "truncate", "sponge", "chattr"}, _write), ({"cp", "install", "ln", "rsync"}, _copy),
+    ({"crontab"}, _crontab),
     ({"systemctl"}, _systemctl), ({"mount"}, _mount), ({"sed", "gsed"}, _sed), ({"sysctl"}, _sysctl),
     ({"pkill", "killall"}, _pkill), ({"nc", "ncat", "netcat", "socat"}, _connects),
     ({"del", "rd", "rmdir", "erase", "Remove-Item", "ri"}, _windows), ({"format", "format.com"}, _format),
 )  # fmt: skip
 
 
-_FORK_BOMB = re.compile(r"(\S+)\s*\(\s*\)\s*\{\s*\1\s*\|\s*\1\s*&\s*\}")
+_FUNCTION = re.compile(r"\(\s*\)\s*\{([^{}]*)\}")
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+_NAME_LENGTH = 80
 
 
-def of_text(command: str) -> str:
-    """What is dangerous about a line as a whole."""
-    return "it starts processes without end" if _FORK_BOMB.search(command) else ""
+def of_text(command: str, parts: Sequence[Part] = ()) -> str:
+    """What is dangerous about a line as a whole. What stands in quotes counts where a part may run it."""
+    if ")" not in command or "|" not in command:
+        return ""
+    runs = any(p.program in SHELLS or p.program in WRAPPERS or p.program in hidden.INTERPRETERS for p in parts)
+    text = command if runs else _QUOTED.sub("''", command)
+    return (
+        "it starts processes without end" if any(_multiplies(text, found) for found in _FUNCTION.finditer(text)) else ""
+    )
+
+
+def _multiplies(text: str, found: re.Match[str]) -> bool:
+    """Whether a function pipes itself into itself and leaves both running."""
+    before = re.search(r"[^\s(){};|&'\"]+\s*$", text[max(0, found.start() - _NAME_LENGTH) : found.start()])
+    name = re.escape(before[0].strip()) if before else ""
+    return bool(name) and re.search(rf"(?:^|[\s;]){name}\s*\|\s*{name}\s*&", found[1]) is not None
 
 
 def loses(part: Part) -> str:

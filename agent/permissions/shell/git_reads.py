@@ -147,7 +147,20 @@ def _config(rest: Sequence[Word]) -> str:
     most = 0 if {"--list", "-l"} & set(reading.chosen) else 1
     if len(reading.operands) > most or not (reading.operands or most == 0):
         return "git config may change settings"
-    return ""
+    # A first word without a dot is no key but a command (edit, set, unset ...).
+    asked = any(c.startswith("--get") for c in reading.chosen)
+    return "" if asked or all("." in w.text for w in reading.operands) else "git config may change settings"
+
+
+def _symbolic_ref(rest: Sequence[Word]) -> str:
+    words = [w.text for w in rest]
+    names = [w for w in words if w not in ("--short", "-q", "--quiet")]
+    return "" if len(names) == 1 and not names[0].startswith("-") else "git symbolic-ref may change a reference"
+
+
+def _var(rest: Sequence[Word]) -> str:
+    shown = ("GIT_DEFAULT_BRANCH", "GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT")
+    return "" if len(rest) == 1 and rest[0].text in shown else "git var may show settings"
 
 
 def _submodule(rest: Sequence[Word]) -> str:
@@ -174,5 +187,5 @@ def _worktree(rest: Sequence[Word]) -> str:
 
 _PAIRS: dict[str, Callable[[Sequence[Word]], str]] = {
     "remote": _remote, "stash": _stash, "reflog": _reflog, "worktree": _worktree, "config": _config,
-    "submodule": _submodule, "notes": _notes, "bisect": _bisect,
+    "submodule": _submodule, "notes": _notes, "bisect": _bisect, "symbolic-ref": _symbolic_ref, "var": _var,
 }  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from agent.permissions.shell.line import Line
 from agent.permissions.shell.model import Part, Word, names
 from agent.permissions.shell.readonly import only_transforms
 from agent.permissions.shell.unwrap import SHELLS, WRAPPERS
@@ -30,8 +31,12 @@ _MARKS = names("exec run x dlx -- -c --command develop shell")
 """What stands before a command where a program with sub-commands runs one."""
 
 
-_INTERPRETERS = names("python python2 python3 perl ruby node php lua deno bun osascript tclsh Rscript")
+INTERPRETERS = names("python python2 python3 perl ruby node php lua deno bun osascript tclsh Rscript")
 _PROGRAM_TEXT = re.compile(r"-[a-zA-Z0-9]*[cerEp]|--(?:eval|print)")
+
+
+_LATER = frozenset({"at", "batch"})
+"""Programs that run later what they read."""
 
 
 def starts(part: Part) -> Iterator[Sequence[Word]]:
@@ -45,18 +50,19 @@ def starts(part: Part) -> Iterator[Sequence[Word]]:
         marked = marked or word.text in _MARKS
 
 
-def texts(part: Part, others: Sequence[Part]) -> Iterator[str]:
+def texts(part: Part, line: Line) -> Iterator[str]:
     """The texts a part may run: its arguments of several words, its here-document, what is piped into a shell."""
-    if part.program in SHELLS:
-        for other in (o for o in others if feeds(o, part)) if part.stages else ():
+    if part.program in SHELLS | _LATER:
+        for other in line.feeding(part):
             yield " ".join(w.text for w in other.args)
             if other.script:
                 yield other.script.text
+    if part.program in SHELLS:
         return
     if not _may_run(part):
         return
     words = part.args
-    if part.program in _INTERPRETERS:
+    if part.program in INTERPRETERS:
         # What stands after the script is given to it.
         words = tuple(b for a, b in zip(words, words[1:]) if _PROGRAM_TEXT.fullmatch(a.text))
     yield from (w.text for w in words if len(w.text.split()) > 1 or "(" in w.text)
@@ -66,8 +72,3 @@ def texts(part: Part, others: Sequence[Part]) -> Iterator[str]:
 
 def _may_run(part: Part) -> bool:
     return bool(part.program) and not part.transparent and part.program not in _DATA | SHELLS | only_transforms()
-
-
-def feeds(source: Part, sink: Part) -> bool:
-    """Whether what one part prints goes into another one."""
-    return any(a.pipe == b.pipe and a.index < b.index for a in source.stages for b in sink.stages)

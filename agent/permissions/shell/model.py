@@ -10,6 +10,10 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+TEXT_NUMBERS = 1_000_000
+"""Numbers of parts that are kept for each text that a part runs."""
+
+
 @dataclass(frozen=True)
 class Word:
     """One word. `known` False: the shell makes (part of) it at run time, and `text` is what stands in the source.
@@ -79,3 +83,9 @@ class Part:
         """The part that this one runs."""
         shown = " ".join(w.text for w in words)
         return replace(self, text=shown, words=words, redirects=(), script=None, via=via, transparent=False)
+
+
+def runs_as_text(part: Part, other: Part) -> bool:
+    """Whether a part that belongs to another one is a piece of a text which that one runs, and not a substitution in
+    its words."""
+    return other.owner == part.number and other.number >= (part.number + 1) * TEXT_NUMBERS

@@ -7,8 +7,8 @@ what prints names prints nothing else, and what reads them only reads, whatever 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
+from agent.permissions.shell.line import Line
 from agent.permissions.shell.model import Part
 from agent.permissions.shell.readonly import any_options
 from agent.permissions.shell.unwrap import git_subcommand
@@ -17,16 +17,15 @@ _XARGS = re.compile(r"-0|-r|-[nLP]\d*|\d+|--null|--no-run-if-empty")
 _FILTERS = frozenset({"head", "tail", "sort", "uniq", "grep", "egrep"})
 
 
-def reads_names(part: Part, others: Sequence[Part]) -> bool:
+def reads_names(part: Part, line: Line) -> bool:
     """Whether a part is such an xargs, or what it runs; each of the others still has to be harmless by itself."""
     if part.program != "xargs" and part.via != "xargs":
         return False
     if part.env or part.redirects or not part.stages:
         return False
-    pipe, index = part.stages[-1].pipe, part.stages[-1].index
-    before = sorted((s.index, o.number, o) for o in others for s in o.stages if s.pipe == pipe and s.index < index)
-    sources = [o for _, _, o in before]
-    if not sources or [i for i, _, _ in before] != list(range(index)):
+    before = line.before(part)
+    sources = [o for _, o in before]
+    if not sources or [i for i, _ in before] != list(range(part.stages[-1].index)):
         return False
     if not _prints_names(sources[0]) or not all(_keeps_lines(o) for o in sources[1:]):
         return False

@@ -59,16 +59,19 @@ _KEYWORDS = names(
 _EXPANDS = re.compile(r"\$[A-Za-z0-9_{(\['\"?!#@*$-]")
 _LITERAL_BRACES = re.compile(r"\{[\w:/-]*\}")
 """Braces without a comma or two dots, which bash leaves as they are."""
+_LOOKS_SPECIAL = re.compile(r"[\s\\'\"$`|&;<>(){}#~*?\[\]!]")
 _PLAIN_RUN = re.compile(r"[^\s\\'\"$`|&;<>(){}#~*?\[\]!]+")
+_INVISIBLE = (
+    r"\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U000e0000-\U000e0fff"
+)
+"""Characters that are not seen: controls, marks of direction and width, fillers, tags."""
 _CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
+    # A variant selector after an emoji is no trick; after ASCII it is one.
+    rf"[{_INVISIBLE}\x0b-\x0d\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]|(?<![^\x00-\x7f])[\ufe0e\ufe0f]"
 )
-
-
-_NOT_SEEN = re.compile(
-    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-    r"\U000e0000-\U000e0fff]"
-)
+_NOT_SEEN = re.compile(rf"[{_INVISIBLE}\ufe0e\ufe0f]")
 
 
 def as_shown(command: str) -> str:
@@ -146,6 +149,8 @@ class _Reader:
         text = found[0] if found else self.text[self.at]
         if text == "~":
             self._tilde()
+        if not text.isascii() and _LOOKS_SPECIAL.search(normalize("NFKC", text)):
+            raise NotPlain("it has a letter that looks like a sign of the shell")
         self._add(text)
         self.at += len(text)
 

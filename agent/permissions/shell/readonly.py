@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from agent.permissions import places
-from agent.permissions.shell import git_reads, scripts, tool_reads
+from agent.permissions.shell import git_reads, scripts, system_reads, tool_reads
 from agent.permissions.shell.model import Part, Word, names
 from agent.permissions.shell.options import Options, options, read_options
 from agent.permissions.shell.unwrap import own_words
@@ -27,6 +27,7 @@ _ANY = names(
     md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum shasum seq expr factor od hexdump
     strings which type whereis id groups whoami logname tty who pgrep tsort numfmt getconf lscpu sleep dirs zcat
     bzcat xzcat cal lsblk pstree w last look yes vmstat times
+    locale
     """
 )
 """Programs that write nothing and run nothing, whatever their options."""
@@ -76,15 +77,40 @@ _OPTIONS: dict[str, Options] = {
     ),
     "yq": options("rPce", "", "raw-output prettyPrint compact-output exit-status"),
     "man": options("kf", "", "apropos whatis"), "crontab": options("l"),
+    "whatis": options("", "s", "", "sections"), "apropos": options("ae", "s", "and exact", "sections"),
+    "dmesg": options("TkxuwWetr", "lf", "ctime reltime notime kernel userspace decode follow follow-new raw",
+                     "level facility time-format since until"),
+    "lspci": options("vknmt", "sd"), "lsusb": options("vt", "sd"),
+    # These read what somebody compiled; `@file` would give them further options, which a plug-in is.
+    "nm": options("aACDgnoPrSu", "", "demangle dynamic extern-only defined-only undefined-only print-size"),
+    "objdump": options("dDstTrRhxpfCw", "jM", "disassemble syms dynamic-syms section-headers demangle",
+                       "section disassembler-options"),
+    "readelf": options("aehlSsnrdVAWIg", "xp", "all file-header program-headers section-headers symbols dyn-syms "
+                       "notes relocs dynamic wide", "hex-dump string-dump"),
+    "size": options("ABdoxt"),
 }  # fmt: skip
 _OPTIONS["fdfind"] = _OPTIONS["fd"]
-
-_VERSIONS = names(
-    """
-    node python python3 ruby perl php java gcc g++ clang cc make cmake bash docker pip pip3 npm git cargo rustc
-    rustup uv bun deno
-    """
+_WITHOUT_SETTINGS = (
+    _ANY | names("find sed gsed awk gawk mawk sort uniq shuf printf test [ date base64 base32 xxd") | {""}
 )
+"""Programs that read no variables of their own but those of a known name, so that FOO=bar means nothing to them."""
+
+_VERSIONS = {
+    "--version": names(
+        """
+        node python python3 ruby perl php java gcc g++ clang clang++ cc make cmake bash zsh docker podman pip pip3 npm
+        git cargo rustc rustup uv bun deno psql sqlite3 mysql redis-cli ruff black mypy tsc ghc aws curl wget less tee
+        env ldd tar gdb sed gsed gawk find rg fd jq yq rsync vim nvim ninja meson shellcheck
+        """
+    ),
+    "-V": names(
+        "python python3 pip pip3 cargo rustc rustup uv deno perl rg fd jq yq less rsync ssh tmux mysql wget psql"
+    ),
+    "-v": names("node npm ruby perl php gcc g++ clang cc make docker podman git bun deno redis-cli nvim gdb tsc"),
+    "-version": names("java ffmpeg sqlite3 find"),
+}
+"""How programs are asked for their version. Where another program takes such an option it may start its work: ninja -v
+builds, python -v runs what it reads."""
 _PLAIN_PS = frozenset({"aux", "auxw", "auxww", "ax", "axu", "axf", "auxf"})
 
 _FIND_TESTS = names(
@@ -114,7 +140,7 @@ def why_not(part: Part) -> str:
     if reason:
         return reason
     for name, value in part.env:
-        if part.program in tool_reads.TOOLS and not harmless_assignment(name):
+        if part.program not in _WITHOUT_SETTINGS and not harmless_assignment(name):
             return f"{name}= may be a setting of {part.program}"
         if not name.isidentifier() or not name.isascii() or _RISKY_NAME.search(name) or not value.known:
             return f"{name}= can change what runs"
@@ -156,8 +182,8 @@ def _why_not_words(part: Part) -> str:
 
 
 def _check_program(name: str, args: Sequence[Word]) -> str:
-    if name in _VERSIONS and [w.text for w in args] in (["--version"], ["-V"], ["-v"], ["-version"]):
-        return "" if name != "bash" or args[0].text == "--version" else "it starts a shell"
+    if len(args) == 1 and name in _VERSIONS.get(args[0].text, ()):
+        return ""
     if name in _ANY:
         return ""
     check = _CHECKS.get(name)
@@ -171,6 +197,8 @@ def _check_program(name: str, args: Sequence[Word]) -> str:
 
 
 def _known_options(name: str, args: Sequence[Word]) -> str:
+    if name in ("nm", "objdump", "readelf", "size") and any(w.text.startswith("@") for w in args):
+        return f"{name} would read options from a file"
     loose = next((w for w in args if w.glob and w.text[:1] in "*?["), None)
     if loose is not None:
         return f"{loose.text} may become an option"
@@ -250,7 +278,7 @@ def _find(args: Sequence[Word]) -> str:
             return f"{word.text} may become an action of find"
         text = word.text
         if text.startswith("-") and len(text) > 1 and not text[1:].isdigit():
-            known = text in _FIND_TESTS or re.fullmatch(r"-newer[aBcm][aBcmt]|-O\d", text)
+            known = text in _FIND_TESTS or re.fullmatch(r"-newer[aBcm][aBcmt]|-O\d|-[ugoa]*[+=-][rwxXst]+", text)
             if not known:
                 return f"find {text} is not known to be harmless"
     return ""
@@ -291,6 +319,8 @@ def _awk(args: Sequence[Word]) -> str:
 
 
 def _printf(args: Sequence[Word]) -> str:
+    if any("[" in w.text and re.search(r"\$\(|`", w.text) for w in args[1:]):
+        return "printf may evaluate an expression"  # zsh does
     return "printf sets a variable" if args and args[0].text.startswith("-") else ""
 
 
@@ -311,10 +341,6 @@ def _yq(args: Sequence[Word]) -> str:
     return _known_options("yq", args)
 
 
-def _crontab(args: Sequence[Word]) -> str:
-    return "" if [w.text for w in args] == ["-l"] else "it changes what runs by the clock"
-
-
 def _man(args: Sequence[Word]) -> str:
     odd = next((w.text for w in args if not re.fullmatch(r"-?[\w][\w.+:-]*", w.text)), "")
     return f"man {odd} may be a file" if odd else _known_options("man", args)
@@ -322,19 +348,6 @@ def _man(args: Sequence[Word]) -> str:
 
 def _lsof(args: Sequence[Word]) -> str:
     return "lsof + repeats or walks" if any(w.text.startswith("+") for w in args) else _known_options("lsof", args)
-
-
-_IP = re.compile(
-    r"(?:-(?:4|6|c|s|j|d|o|br|brief|color|json|details) )*(?:a|addr|address|r|route|link|neigh)(?: (?:show|list|ls))?"
-)
-
-
-def _ip(args: Sequence[Word]) -> str:
-    return "" if _IP.fullmatch(" ".join(w.text for w in args)) else "ip is only known to be harmless where it shows all"
-
-
-def _ifconfig(args: Sequence[Word]) -> str:
-    return "" if len(args) < 2 else "ifconfig may change an interface"
 
 
 def _date(args: Sequence[Word]) -> str:
@@ -351,23 +364,8 @@ def _ps(args: Sequence[Word]) -> str:
     return "ps may show the environment" if reading.refused or reading.operands else ""
 
 
-def _tar(args: Sequence[Word]) -> str:
-    plain = len(args) == 2 and re.fullmatch(r"-?t[vzjJ]*f", args[0].text) and ":" not in args[1].text
-    return "" if plain else "tar is only known to be harmless as tar -tf FILE"
-
-
-def _command(args: Sequence[Word]) -> str:
-    return "" if args and args[0].text in ("-v", "-V") else "it runs a command"
-
-
-def _unzip(args: Sequence[Word]) -> str:
-    lists = len(args) == 2 and args[0].text in ("-l", "-v") and not args[1].glob
-    return "" if lists else "unzip is only known to be harmless as unzip -l FILE"
-
-
 _CHECKS: dict[str, Check] = {
     "find": _find, "sed": _sed, "gsed": _sed, "awk": _awk, "gawk": _awk, "mawk": _awk, "printf": _printf, "test": _test,
-    "[": _test, "jq": _jq, "date": _date, "ps": _ps, "tar": _tar, "command": _command, "unzip": _unzip,
-    "git": git_reads.why_not, "ip": _ip, "ifconfig": _ifconfig, "yq": _yq, "crontab": _crontab, "man": _man,
-    "lsof": _lsof,
+    "[": _test, "jq": _jq, "date": _date, "ps": _ps, "git": git_reads.why_not, "yq": _yq, "man": _man, "lsof": _lsof,
+    **system_reads.CHECKS,
 }  # fmt: skip

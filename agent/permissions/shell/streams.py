@@ -3,12 +3,12 @@ leave."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Sequence
 
-from agent.permissions.shell import hidden
-from agent.permissions.shell.model import Part, Word, names
+from agent.permissions.shell.line import Line
+from agent.permissions.shell.model import Part, Word, names, runs_as_text
 from agent.permissions.shell.network import contacts
 from agent.permissions.shell.unwrap import SHELLS
 
@@ -16,44 +16,44 @@ _INTERPRETERS = SHELLS | names("python python2 python3 perl ruby node php lua tc
 _DECODERS = frozenset({"base64", "base32", "xxd", "openssl", "gunzip", "zcat", "gpg", "uudecode"})
 
 
-def of_stream(part: Part, others: Sequence[Part]) -> str:
+def of_stream(part: Part, line: Line) -> str:
     """Programs that run what another one brings: curl | sh, sh -c "$(curl ...)", source <(wget ...)."""
     runs = part.program in _INTERPRETERS or part.program in ("eval", "source", ".", "xargs", "iex", "Invoke-Expression")
     if not runs:
-        return _secrets_out(part, others) or _runs_fetched(part, others)
-    inside = [o for o in others if o.owner == part.number]
+        return _secrets_out(part, line) or _runs_fetched(part, line)
+    inside = [iter(o for o in line.inside(part) if not runs_as_text(part, o))]
     if part.program in _INTERPRETERS | {"iex", "Invoke-Expression"} and _reads_input(part):
-        inside += _feeding(part, others)
+        inside.append(line.feeding(part))
     if part.program in SHELLS and any(w.known and w.text.startswith("-") and "c" in w.text for w in part.args):
         # In `curl x | xargs sh -c` the text comes by way of xargs.
-        inside += _feeding(part, others) if part.via == "xargs" else []
-    fetcher = next((o for o in inside if contacts(o) or o.program in _DECODERS | _FETCHERS), None)
+        inside += [line.feeding(part)] if part.via == "xargs" else []
+    fetcher = next((o for o in itertools.chain(*inside) if contacts(o) or o.program in _DECODERS | _FETCHERS), None)
     if fetcher:
         return f"{part.program} runs what {fetcher.program} brings"
-    return _to_network(part, others) or _runs_fetched(part, others)
+    return _to_network(part, line) or _runs_fetched(part, line)
 
 
-def _feeding(part: Part, others: Sequence[Part]) -> list[Part]:
-    return [o for o in others if hidden.feeds(o, part)] if part.stages else []
-
-
-_FETCHERS = frozenset({"iwr", "irm", "Invoke-WebRequest", "Invoke-RestMethod"})
+_FETCHERS = names("iwr irm Invoke-WebRequest Invoke-RestMethod fetch lynx w3m links elinks")
 _ONLINE = re.compile(r"/dev/(?:tcp|udp)/")
 
 
-def _to_network(part: Part, others: Sequence[Part]) -> str:
+def _to_network(part: Part, line: Line) -> str:
     """A shell whose input or output is a network connection."""
     if part.program not in SHELLS:
         return ""
     held = any(_ONLINE.match(r.target.text) for r in part.redirects)
     if not held and _reads_input(part):
-        held = any(_ONLINE.match(r.target.text) and o.program == "exec" for o in others for r in o.redirects)
-    if not held and part.stages:
-        held = any(hidden.feeds(part, o) and o.program in ("nc", "ncat", "netcat", "socat", "telnet") for o in others)
+        held = bool(line.index("connects", _connected))
+    held = held or any(o.program in ("nc", "ncat", "netcat", "socat", "telnet") for o in line.fed(part))
     return "it opens a shell to the network" if held else ""
 
 
-def _runs_fetched(part: Part, others: Sequence[Part]) -> str:
+def _connected(part: Part) -> list[str]:
+    """The network connections that the shell itself has opened."""
+    return [r.target.text for r in part.redirects if part.program == "exec" and _ONLINE.match(r.target.text)]
+
+
+def _runs_fetched(part: Part, line: Line) -> str:
     """A program or script that an earlier part of the line has fetched into a file."""
     if part.program in _INTERPRETERS or part.program in ("source", "."):
         named = next((w.text for w in part.args if w.known and not w.text.startswith("-")), "")
@@ -61,24 +61,18 @@ def _runs_fetched(part: Part, others: Sequence[Part]) -> str:
         named = part.words[0].text if part.words[0].known and "/" in part.words[0].text else ""
     if not named:
         return ""
-    name = os.path.basename(named)
-    for other in others:
-        if (
-            (other.redirects or name in other.text)
-            and other.number < part.number
-            and contacts(other)
-            and name in _fetched(other)
-        ):
-            return f"{part.program} runs what {other.program} brings"
-    return ""
+    fetcher = line.index("fetched", _fetched).get(os.path.basename(named))
+    return f"{part.program} runs what {fetcher.program} brings" if fetcher and fetcher.number < part.number else ""
 
 
 def _fetched(part: Part) -> set[str]:
     """The names of the files that a part fetches."""
+    if not contacts(part):
+        return set()
     targets = [r.target.text for r in part.redirects if ">" in r.op]
     if part.program in ("curl", "wget", "aria2c", "http", "https", "xh", "scp"):
         targets += [re.sub(r"^-[oO]", "", w.text).rstrip("/") for w in part.args]
-    return {os.path.basename(t) for t in targets} - {"", "null"}
+    return {os.path.basename(t).rpartition(":")[2] for t in targets} - {"", "null"}
 
 
 def _reads_input(part: Part) -> bool:
@@ -86,13 +80,13 @@ def _reads_input(part: Part) -> bool:
     return not operands or operands[0].text in ("-", "/dev/stdin") or any(w.text == "-s" for w in part.args)
 
 
-def _secrets_out(part: Part, others: Sequence[Part]) -> str:
+def _secrets_out(part: Part, line: Line) -> str:
     if not contacts(part) or part.program in ("ssh", "scp", "sftp", "git", "rsync"):
         return ""  # these are given keys to log in with
-    sources = [part, *(o for o in others if o.owner == part.number or hidden.feeds(o, part))]
+    sources = [part, *line.inside(part), *line.feeding(part)]
     given = [w for o in sources for w in (*o.args, *(r.target for r in o.redirects if r.op == "<"))]
     named = next((w.text for w in given if _names_key(w)), "")
-    if not named and any(o.program in ("env", "printenv") and hidden.feeds(o, part) for o in sources):
+    if not named and any(o.program in ("env", "printenv") for o in sources[1:]):
         named = "the environment"
     return f"it may send {named} away" if named else ""
 

@@ -7,6 +7,7 @@ Others (sudo, ssh, watch ...) have to be allowed themselves, and what they run a
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -36,7 +37,7 @@ def _wrapper(valued: str = "", operands: int = 0, **flags: bool) -> Wrapper:
 _SUDO = "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot --close-from --role --type"
 WRAPPERS: dict[str, Wrapper] = {
     "timeout": _wrapper("-s --signal -k --kill-after", 1, transparent=True),
-    "time": _wrapper("-f --format", transparent=True),
+    "time": _wrapper("-f --format -o --output", transparent=True),
     "nice": _wrapper("-n --adjustment", transparent=True),
     "ionice": _wrapper("-c -n --class --classdata", transparent=True),
     "nohup": _wrapper(transparent=True),
@@ -46,9 +47,9 @@ WRAPPERS: dict[str, Wrapper] = {
     "builtin": _wrapper(transparent=True),
     "exec": _wrapper("-a", transparent=True),
     "coproc": _wrapper(transparent=True),
-    "env": _wrapper("-u --unset -C --chdir", assigns=True, transparent=True),
+    "env": _wrapper("-u --unset -C --chdir -a --argv0", assigns=True, transparent=True),
     "xargs": _wrapper(
-        "-I -i -n -P -L -d -E -s --max-args --max-procs --max-lines --delimiter --replace --max-chars --eof",
+        "-I -J -R -S -n -P -L -d -E -s -a --max-args --max-procs --delimiter --max-chars --arg-file --process-slot-var",
         transparent=True,
         added=True,
     ),
@@ -64,10 +65,10 @@ WRAPPERS: dict[str, Wrapper] = {
     "unshare": _wrapper("-S -G -R -w --setuid --setgid --root --wd"),
     "nsenter": _wrapper("-t -S -G --target"),
     "fakeroot": _wrapper(),
-    "strace": _wrapper("-o -e -p -s -u -E -a -O -I"),
+    "strace": _wrapper("-o -e -p -s -u -E -a -O -I -P -S -b -X -U"),
     "ltrace": _wrapper("-o -e -p -s -u -n -l"),
     "valgrind": _wrapper(),
-    "watch": _wrapper("-n --interval", joined=True),
+    "watch": _wrapper("-n --interval -q --equexit", joined=True),
     "flock": _wrapper("-w -E --timeout --conflict-exit-code", 1),
     "unbuffer": _wrapper(),
     "caffeinate": _wrapper("-t -w"),
@@ -91,6 +92,8 @@ _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FD_RUNS = frozenset({"-x", "--exec", "-X", "--exec-batch"})
 _MAX_STARTS = 16
 """Words of a wrapper that are tried as the beginning of its command where that cannot be known."""
+_PLACES = re.compile(r"\{[/.#%\w]*\}")
+"""Where find, fd and parallel put a name: {} {/} {.} {1} ..."""
 _LOST = Word("…", known=False, bare=False)
 
 
@@ -143,10 +146,26 @@ def _wrapped(part: Part, wrapper: Wrapper) -> Found:
             # What is known of it can still be read: `ssh host rm -rf "$x"`.
             inner = part.with_words((*rest, _LOST), part.program)
             return Found(parts=(inner,), transparent=wrapper.transparent)
-        return Found(texts=((Word(" ".join(w.text for w in rest)), part.program),), transparent=wrapper.transparent)
+        text = " ".join(w.text for w in rest)
+        text = _PLACES.sub('"$x"', text) if wrapper.added else text
+        return Found(texts=((Word(text), part.program),), transparent=wrapper.transparent)
+    mark = _replaced(part.args[:index]) if wrapper.added else ""
+    if mark:
+        rest = tuple(replace(w, known=False) if mark in w.text else w for w in rest)
     words = (*rest, _LOST) if wrapper.added else tuple(rest)
     inner = replace(part.with_words(words, part.program), env=(*part.env, *env))
     return Found(parts=(inner,), transparent=wrapper.transparent)
+
+
+def _replaced(options: Sequence[Word]) -> str:
+    """What xargs puts the lines in place of; "" where it adds them at the end."""
+    for index, word in enumerate(options):
+        text = word.text
+        if text in ("-I", "-J") and index + 1 < len(options):
+            return options[index + 1].text
+        if found := re.match(r"-[0rtpx]*(?:I|i)|--replace=?", text):
+            return text[found.end() :] or "{}"
+    return ""
 
 
 def _env_split(args: Sequence[Word]) -> Word | None:
@@ -230,10 +249,13 @@ def _marked(part: Part, marks: frozenset[str], via: str) -> Found:
     found: list[Part] = []
     args = part.args
     for index, word in enumerate(args):
-        if word.text in marks:
-            rest = args[index + 1 :]
+        mark, _, joined = word.text.partition("=")
+        if mark in marks:
+            rest = (*((replace(word, text=joined),) if joined else ()), *args[index + 1 :])
             end = next((i for i, w in enumerate(rest) if w.text in (";", "+") and i), len(rest))
-            words = tuple(_LOST if "{}" in w.text else w for w in rest[:end])
+            words = tuple(replace(w, known=False) if _PLACES.search(w.text) else w for w in rest[:end])
+            if marks is _FD_RUNS and all(w.known for w in words):
+                words = (*words, _LOST)
             if words:
                 found.append(part.with_words(words, f"{via} {word.text}"))
     return Found(parts=tuple(found))
