@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.faults import reason
-from agent.replay import verify
+from agent.replay import reworded_words, verify
 from agent.sessions import id_of
 from transcripts.log import TranscriptLog, VersionError
 
@@ -16,7 +16,7 @@ from transcripts.log import TranscriptLog, VersionError
 class Checked:
     """What was found in one session. `problems` are damage to the log, in plain words; `lost` ids of blobs that records
     name and that are gone or damaged; `requests` of which `same` come out as they were sent; `differences`, the first
-    one first."""
+    one first; `reworded`: so many more are no damage, but were sent by a refold of another wording."""
 
     path: Path
     records: int = 0
@@ -25,6 +25,7 @@ class Checked:
     requests: int = 0
     same: int = 0
     differences: tuple[str, ...] = ()
+    reworded: int = 0
 
     @property
     def good(self) -> bool:
@@ -36,7 +37,9 @@ class Checked:
         head = f"{id_of(self.path)}: {self.records:,} records, {self.same:,} of {self.requests:,} requests as sent"
         found = [*self.problems, *(f"blob {name} is gone or damaged" for name in self.lost), *self.differences[:1]]
         more = [f"and {len(self.differences) - 1} more requests differ"] if len(self.differences) > 1 else []
-        return "\n".join([head, *(f"  {line}" for line in found + more)]) if found else f"{head}; all is well"
+        told = [f"{self.reworded:,} {reworded_words(self.reworded)}"] if self.reworded else []
+        lines = [f"  {line}" for line in found + more + told]
+        return "\n".join([head, *lines] if found else [f"{head}; all is well", *lines])
 
     def as_json(self) -> dict[str, Any]:
         """The finding for a script."""
@@ -53,7 +56,7 @@ def check(path: Path) -> Checked:
         requests = verify(log)
         return Checked(
             path, len(log.entries), tuple(log.problems), _lost_blobs(log), requests.requests, requests.same,
-            requests.differences,
+            requests.differences, requests.reworded,
         )  # fmt: skip
     finally:
         log.close()

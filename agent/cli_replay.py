@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from agent.cli_common import told
 from agent.cli_settings import folder_of
 from agent.exits import Exit, Stop
 from agent.faults import reason
-from agent.replay import Rebuilt, rebuild, verify
+from agent.replay import Rebuilt, rebuild, reworded_words, verify
 from agent.settings import home_folder
 from transcripts.catalog import NotFound, find_session
 from transcripts.log import TranscriptLog, VersionError
@@ -40,6 +41,8 @@ def _replay(values: dict[str, Any]) -> int:
 def _verify(log: TranscriptLog) -> int:
     found = verify(log)
     print(f"{found.same:,} of {found.requests:,} requests come out as they were sent")
+    if found.reworded:
+        print(f"{found.reworded:,} {reworded_words(found.reworded)}")
     if not found.differences:
         return int(Exit.OK)
     print(f"first difference: {found.differences[0]}")
@@ -52,8 +55,10 @@ def _step(log: TranscriptLog, number: int) -> int:
         last = one.number
         if one.number == number:
             print(json.dumps(one.body, indent=1))
-            if one.problem:
+            if one.problem and not one.reworded:
                 raise Stop(Exit.CHECK, f"this is not what was sent: {one.problem}")
+            if one.reworded:
+                print(f"refold: not byte for byte what was sent: {one.problem}", file=sys.stderr)
             return int(Exit.OK)
     raise Stop(Exit.USAGE, f"there is no request {number}; this session made {last}")
 
@@ -66,6 +71,6 @@ def _list(log: TranscriptLog) -> int:
 
 def _row(one: Rebuilt) -> str:
     request = one.request
-    state = f"DIFFERS: {one.problem}" if one.problem else "as sent"
+    state = one.problem if one.reworded else f"DIFFERS: {one.problem}" if one.problem else "as sent"
     size = f"{request.messages:>5} messages  {request.estimate:>9,} tokens"
     return f"{one.number:>5}  #{one.entry.seq:<6} {one.entry.at[:19]}  {request.purpose:<8} {size}  {state}"

@@ -13,12 +13,12 @@ from agent.faults import reason
 from agent.safety import OWN_KEYS
 from agent.settings import PERMISSION_MODES, Settings
 from agent.task_logs import ENDED
-from agent.version import VERSION
+from agent.version import VERSION, WORDING
 from runtime.crew import total
 from tools.base import ToolContext
 from transcripts.catalog import NotFound, find_session, new_path
 from transcripts.log import Entry, LogHeld, TranscriptLog, VersionError
-from transcripts.records import SessionStart, Usage
+from transcripts.records import Note, SessionStart, Usage
 
 _MOST_RESULTS, _MOST_BYTES = 2_000, 4_000_000
 """How far back a resume looks for the files the model has seen; one that is older is simply read again."""
@@ -81,6 +81,11 @@ def begin(log: TranscriptLog, ident: str, cwd: Path, spec: str, name: str, branc
     """Writes the first record, where there is none yet."""
     if sessions.start_of(log.entries) is None:
         log.append(SessionStart(ident, str(cwd), f"refold {VERSION}", spec, name, branch))
+
+
+def opened(name: str, model: str) -> Note:
+    """The note that a process opens a log: who holds it, and how it words what it sends."""
+    return Note("opened", {"pid": os.getpid(), "name": name, "model": model, "wording": WORDING})
 
 
 def discard_if_empty(log: TranscriptLog) -> None:
@@ -155,14 +160,14 @@ def restore_tools(ctx: ToolContext, messages: Sequence[Entry], known: Kept) -> N
     if todo is not None:
         ctx.state["todo"] = [dict(item) if isinstance(item, dict) else item for item in todo]
     cwd = cwd or known.cwd
-    if cwd and Path(cwd).is_dir():
+    if cwd and os.path.isdir(cwd):
         ctx.cwd = Path(cwd)
 
 
 def cwd_of(known: Kept, cwd: Path) -> Path:
     """Where the session works: where it began, as long as that folder is there."""
     began = Path(known.start.cwd) if known.start and known.start.cwd else cwd
-    return began if began.is_dir() else cwd
+    return began if os.path.isdir(began) else cwd
 
 
 def spec_for(settings: Settings, known: Kept, resume: str) -> str:

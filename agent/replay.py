@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agent.version import WORDING
 from runtime.context.engine import ContextEngine
 from runtime.context.notes import notes_view
 from runtime.context.projection import canonical
@@ -18,7 +19,8 @@ from transcripts.records import Request
 @dataclass(frozen=True)
 class Rebuilt:
     """One request, built again. `number` counts from 1; `sha` is the hash of what was built, "" where that is not
-    possible; `problem` says in plain words what differs from what was sent, "" where nothing does."""
+    possible; `problem` says in plain words what differs from what was sent, "" where nothing does. `reworded`: it was
+    sent by a refold that words things otherwise, and nothing else is wrong with it."""
 
     number: int
     entry: Entry
@@ -26,15 +28,18 @@ class Rebuilt:
     body: Mapping[str, Any]
     sha: str
     problem: str = ""
+    reworded: bool = False
 
 
 @dataclass(frozen=True)
 class Verified:
-    """How many requests a session made, how many of them come out the same, and the differences, first one first."""
+    """How many requests a session made, how many of them come out the same, the differences, first one first, and how
+    many were sent by a refold of another wording, which this one cannot build again byte for byte: no damage."""
 
     requests: int
     same: int
     differences: tuple[str, ...] = field(default=())
+    reworded: int = 0
 
 
 def rebuild(log: TranscriptLog) -> Iterator[Rebuilt]:
@@ -44,30 +49,49 @@ def rebuild(log: TranscriptLog) -> Iterator[Rebuilt]:
     memory.blobs = _Lent(log.blobs)
     engine = ContextEngine(memory, system="")
     number = last = 0
-    differs = False
+    differs, wording = False, 1
+    damaged = next((e.seq for e in log.entries if e.kind == "gap" or e.altered), 1 << 62)
     for entry in log.entries:
         memory.entries.append(entry)
         engine.take(entry)
+        wording = _wording(entry.record.value) if entry.key == "opened" else wording
         if entry.kind == Request.kind:
             number += 1
             one = _one(engine, log, entry, number, last)
-            if one.problem and differs:
+            if one.problem and one.sha and wording != WORDING and entry.seq < damaged:
+                words = f"sent by a refold that words what it shows otherwise (wording {wording}; this one: {WORDING})"
+                one = replace(one, problem=words, reworded=True)
+            elif one.problem and differs:
                 one = replace(one, problem="it differs too")
             yield one
-            differs = differs or bool(one.problem)
+            differs = differs or bool(one.problem) and not one.reworded
             last = entry.seq
+
+
+def _wording(note: Any) -> int:
+    """How the process that opened the log words things; what was noted before there was a second wording is the first.
+    """
+    found = note.get("wording", 1) if isinstance(note, dict) else 1
+    return found if isinstance(found, int) else 1
+
+
+def reworded_words(count: int) -> str:
+    """What is said of so many requests that were worded otherwise."""
+    was = "was" if count == 1 else "were"
+    return f"{was} sent by a refold of another wording and cannot come out byte for byte; nothing that was said is lost"
 
 
 def verify(log: TranscriptLog) -> Verified:
     """Builds all requests again and compares their hashes."""
-    total = same = 0
+    total = same = reworded = 0
     differences: list[str] = []
     for one in rebuild(log):
         total += 1
         same += not one.problem
-        if one.problem:
+        reworded += one.reworded
+        if one.problem and not one.reworded:
             differences.append(f"request {one.number} (record #{one.entry.seq}): {one.problem}")
-    return Verified(total, same, tuple(differences))
+    return Verified(total, same, tuple(differences), reworded)
 
 
 def _one(engine: ContextEngine, log: TranscriptLog, entry: Entry, number: int, last: int) -> Rebuilt:

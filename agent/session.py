@@ -121,7 +121,7 @@ class Session:
 
         `fork` continues an old one in a new file. Raises SessionError, ModelError (no such model), SettingsError.
         """
-        cwd = cwd.resolve()
+        cwd = Path(os.path.realpath(cwd))
         log, ident = logbook.open_log(settings, cwd, resume, fork, persist)
         try:
             known = logbook.kept(log.entries)
@@ -152,7 +152,7 @@ class Session:
             self.permissions.set_mode(known.mode)
         self.safety.replay(self.log.entries)
         self.notices += filter(None, (workshop.floor_words(self.engine), self.extensions.untrusted_words()))
-        self.engine.append(Note("opened", {"pid": os.getpid(), "name": self.name, "model": self.model.name}))
+        self.engine.append(logbook.opened(self.name, self.model.name))
         if self.name != known.name:
             self.engine.append(Note("name", name))
         if spec != known.spec:

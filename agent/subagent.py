@@ -19,6 +19,7 @@ from agent import task_logs, workshop
 from agent.extend.agents import AgentKind, kind_words
 from agent.extend.extensions import Extensions
 from agent.extend.hooking import Hooks
+from agent.logbook import opened
 from agent.models import make_model
 from agent.permissions import Approval, Approver, Verdict
 from agent.permitting import Permitting
@@ -137,6 +138,7 @@ class Subagents:
         log.append(
             SessionStart(ident, str(cwd), f"refold {VERSION}", spec, description, parent=host.id, parent_seq=seq)
         )
+        log.append(opened(description, model.name))
         profile = workshop.profile_of(model)
         by = f"sub-agent: {description}"
         toolbox = self._toolbox(profile, cwd, by, role)
