@@ -27,6 +27,7 @@ from runtime.events import (
     ToolStarted,
     Waiting,
 )
+from runtime.folding import failed_line
 from transcripts.records import ToolResult
 
 TROUBLE = 300
@@ -109,7 +110,7 @@ class Progress:
             case Compacted():
                 self.say(f"~ {event.line}")
             case CompactFailed():
-                self.say(f"~ folding did not help: {event.why}")
+                self.say(f"~ folding did not help: {failed_line(event.why, event.floor)}")
             case Retrying():
                 self.say(f"! {event.reason}; again in {event.wait:.1f} s (attempt {event.attempt} of {event.attempts})")
             case Notice():

@@ -25,6 +25,7 @@ from runtime.events import (
     ToolCallDelta,
     ToolFinished,
 )
+from runtime.folding import failed_line, spans_of
 from transcripts.records import Assistant, ToolResult, Usage
 
 SCHEMA_VERSION = 1
@@ -83,12 +84,18 @@ class StreamJson:
                 return [self._line("system", subtype="api_retry", **count, error=event.reason)]
             case Compacted():
                 point = event.checkpoint
-                auto = "manual" if point.cause == "manual" else "auto"
+                auto = "manual" if point.cause == "asked" else "auto"
                 data = {"trigger": auto, "pre_tokens": point.tokens_before, "post_tokens": point.tokens_after}
-                meta = {"line": event.line, "checkpoint": point.id, "strategies": list(point.strategies)}
+                meta = {
+                    "line": event.line, "checkpoint": point.id, "strategies": list(point.strategies),
+                    "cause": point.cause, "left_out": [list(s) for s in spans_of(point)],
+                    "shortened": sorted(map(int, point.texts)), "kept": dict(point.meta.get("retained", {})),
+                    "notes": point.notes_status,
+                }  # fmt: skip
                 return [self._line("system", subtype="compact_boundary", compact_metadata=data, meta=meta)]
             case CompactFailed():
-                return [self._line("system", subtype="notice", meta={"level": "warning", "text": event.why})]
+                why = failed_line(event.why, event.floor)
+                return [self._line("system", subtype="notice", meta={"level": "warning", "text": why})]
             case Notice():
                 return [self._line("system", subtype="notice", meta={"level": event.level, "text": event.text})]
             case _:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from transcripts.records import Checkpoint
 
 
@@ -16,7 +18,7 @@ def fold_line(checkpoint: Checkpoint) -> str:
         n = len(checkpoint.texts)
         parts.append(f"{n} message{'s' if n != 1 else ''} shortened")
     if hidden:
-        parts.append(f"left out {_ranges(checkpoint)}")
+        parts.append(f"left out {numbers(spans_of(checkpoint))}")
     if checkpoint.notes_status and checkpoint.notes_status != "ok":
         parts.append(checkpoint.notes_status)
     elif checkpoint.notes_status == "ok":
@@ -29,9 +31,18 @@ def fold_line(checkpoint: Checkpoint) -> str:
     return "; ".join([*parts, "all of it within reach of recall"])
 
 
-def _ranges(checkpoint: Checkpoint) -> str:
-    spans = [
-        f"#{k.replace('-', ' to #')}" if len(set(k.split("-"))) == 2 else f"#{k.split('-')[0]}"
-        for k in checkpoint.hidden
-    ]
-    return ", ".join(spans[:3]) + (f" and {len(spans) - 3} more" if len(spans) > 3 else "")
+def failed_line(why: str, floor: Mapping[str, int]) -> str:
+    """Why a fold was no use, and what cannot leave (tokens)."""
+    parts = ", ".join(f"{name} {tokens:,}" for name, tokens in floor.items())
+    return f"{why}; what cannot leave: {parts} tokens" if parts else why
+
+
+def spans_of(checkpoint: Checkpoint) -> list[tuple[int, int]]:
+    """What a fold leaves out of the view: the first and the last number of each stretch."""
+    return [(int(a), int(b)) for a, _, b in (k.partition("-") for k in checkpoint.hidden)]
+
+
+def numbers(spans: Iterable[tuple[int, int]], most: int = 3) -> str:
+    """Stretches in words: "#4 to #108, #115 and 2 more"."""
+    words = [f"#{a}" if a == b else f"#{a} to #{b}" for a, b in spans]
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")

@@ -112,6 +112,9 @@ def test_a_fold_is_a_line(folder: Path, tmp_path: Path) -> None:
     folds = [v for v in valid_lines(done.stdout) if v.get("subtype") == "compact_boundary"]
     assert done.returncode == 0 and folds
     assert all(f["compact_metadata"]["post_tokens"] < f["compact_metadata"]["pre_tokens"] for f in folds)
+    assert {f["meta"]["cause"] for f in folds} == {"threshold"}
+    assert all(f["meta"]["left_out"] or f["meta"]["shortened"] for f in folds)
+    assert all(f["meta"]["kept"]["total"] == f["meta"]["kept"]["in_view"] + f["meta"]["kept"]["by_id"] for f in folds)
 
 
 def user(text: Any) -> str:

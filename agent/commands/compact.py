@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.commands.base import Face
+from runtime.context.report import in_words
+from runtime.folding import failed_line
 
 TAKES = "[what matters] | --dry-run | --undo"
 MOST_ROWS = 40
@@ -40,9 +42,9 @@ def _undo(face: Face) -> None:
 async def _dry_run(face: Face) -> None:
     outcome, rows = await face.session.preview_compact()
     if outcome.checkpoint is None:
-        face.say(f"A fold would be no use: {outcome.reason}.")
+        face.say(f"A fold would be no use: {failed_line(outcome.reason, outcome.floor)}.")
         return
-    table = [(f"#{r.seq}", r.what, f"{r.tokens:,}" if r.tokens else "", r.fate) for r in rows[:MOST_ROWS]]
+    table = [(f"#{r.seq}", r.what, f"{r.tokens:,}" if r.tokens else "", in_words(r.fate)) for r in rows[:MOST_ROWS]]
     face.table(table, ("id", "message", "tokens of its step", "what becomes of it"))
     if len(rows) > MOST_ROWS:
         face.say(f"and {len(rows) - MOST_ROWS} more")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
 
 from agent.commands.base import Face
-from runtime.context.report import ContextReport
-from runtime.folding import fold_line
+from runtime.context.report import ContextReport, in_words
+from runtime.folding import fold_line, numbers
 
 WHILE_BUSY = True
 
@@ -18,15 +19,22 @@ async def run(face: Face, words: str) -> None:
     face.say(_sums(report))
     gone = out_of_view(report)
     if gone:
-        face.say(f"Out of view, in the log, recalled when needed: {gone}.")
+        face.say(f"Not in view as it was said, all of it in the log and within reach of recall: {gone}.")
+    if face.session.engine.pinned:
+        face.say(f"Pinned: {', '.join(f'#{seq}' for seq in sorted(face.session.engine.pinned))}.")
     if report.checkpoint:
         face.say(f"Last fold {report.checkpoint.id}: {fold_line(report.checkpoint)}.")
 
 
 def out_of_view(report: ContextReport) -> str:
-    """How many messages are not shown whole, and why: "12 left out: sliding_window, 3 stub"."""
+    """How many messages are not shown whole, what became of them, and which they are: "12 left out by sliding_window
+    (#3 to #14); 3 shortened (#20, #22, #25)"."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for fate, run in groupby(report.fates.items(), key=lambda item: item[1]):
+        seqs = [seq for seq, _ in run]
+        spans.setdefault(fate, []).append((seqs[0], seqs[-1]))
     fates = Counter(fate for fate in report.fates.values() if fate != "shown")
-    return ", ".join(f"{n} {fate}" for fate, n in fates.most_common())
+    return "; ".join(f"{n} {in_words(fate)} ({numbers(spans[fate], 6)})" for fate, n in fates.most_common())
 
 
 def _sums(report: ContextReport) -> str:

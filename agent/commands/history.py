@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from agent.commands.base import Face
 from runtime.context.ledger import label
+from runtime.context.report import in_words
 
 TAKES = "WORDS"
 WHILE_BUSY = True
@@ -23,7 +24,8 @@ async def run(face: Face, words: str) -> None:
     for entry in reversed(face.session.engine.history.messages):
         text = entry.record.text.casefold()
         if all(w in text for w in wanted):
-            rows.append((f"#{entry.seq}", _hit(entry.record.text, wanted) or label(entry), fates.get(entry.seq, "")))
+            hit = _hit(entry.record.text, wanted) or label(entry)
+            rows.append((f"#{entry.seq}", hit, in_words(fates.get(entry.seq, ""))))
         if len(rows) == MOST_ROWS:
             break
     face.table(rows, ("id", "message", "in view?")) if rows else face.say("Nobody has said that here.")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from agent.commands.base import Face
 from runtime.context.ledger import label
+from runtime.context.unfold import unfold
 
 TAKES = "[#id]"
 WHILE_BUSY = True
@@ -31,4 +32,16 @@ def change(face: Face, words: str, on: bool) -> None:
     except ValueError as error:
         face.say(str(error), "error")
         return
-    face.say(f"#{number} stays in the view from now on." if on else f"#{number} may be folded again.")
+    face.say(_kept(face, int(number)) if on else f"#{number} may be folded again.")
+
+
+def _kept(face: Face, seq: int) -> str:
+    """Brings what is pinned back into the view, if a fold has taken it out."""
+    engine = face.session.engine
+    if engine.fates().get(seq) == "shown":
+        return f"#{seq} stays in the view from now on."
+    try:
+        unfold(engine, seq)
+    except ValueError as error:
+        return f"#{seq} is pinned, but a fold has taken it out of the view, and it cannot come back now: {error}"
+    return f"#{seq} is in the view again, and stays there."

@@ -36,6 +36,7 @@ from runtime.events import (
     ToolStarted,
     TurnEnded,
 )
+from runtime.folding import failed_line
 from transcripts.records import User
 
 OUTPUT_LINES = 6
@@ -195,8 +196,8 @@ class Linear:
                 self._line(f"> {text}")
             case Compacted(_, line):
                 self._line(line)
-            case CompactFailed(why, _):
-                self._line(f"Could not fold: {why}")
+            case CompactFailed(why, floor):
+                self._line(f"Could not fold: {failed_line(why, floor)}")
             case Retrying():
                 self._line(retry_line(event))
             case Notice(text, _):

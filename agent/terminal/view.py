@@ -41,6 +41,7 @@ from runtime.events import (
     TurnStarted,
     Waiting,
 )
+from runtime.folding import failed_line
 from transcripts.blobs import Blobs
 from transcripts.records import ToolCall, ToolResult
 
@@ -172,8 +173,7 @@ class View:
                 self.used = checkpoint.tokens_after
                 self.note(line, "fold")
             case CompactFailed(why, floor):
-                parts = ", ".join(f"{name} {tokens:,}" for name, tokens in floor.items())
-                self.note(f"Could not fold: {why}" + (f" (tokens: {parts})" if parts else ""), "warn")
+                self.note(f"Could not fold: {failed_line(why, floor)}", "warn")
             case Retrying(wait=wait):
                 self._finish_text()
                 self.note(retry_line(event), "warn")

@@ -50,3 +50,9 @@ def report_on(engine: ContextEngine) -> ContextReport:
 def _cached(engine: ContextEngine) -> float | None:
     last = next((e.record for e in reversed(engine.log.entries) if e.kind == "usage"), None)
     return last.cached / last.input if last and last.input and last.cached is not None else None
+
+
+def in_words(fate: str) -> str:
+    """What became of a message, for the person."""
+    plain = {"shown": "in view", "stub": "shortened", "covered": "only in the notes"}
+    return plain.get(fate) or fate.replace("left out: ", "left out by ").replace("by orphan", "(it answers no call)")

@@ -20,7 +20,9 @@ def unfold(engine: ContextEngine, seq: int) -> Checkpoint:
     """
     active, steps = engine.store.active_checkpoint, engine.projection.segmenter.steps(engine.history.messages)
     step = next((s for s in steps if any(e.seq == seq for e in s.entries())), None)
-    if active is None or step is None or all(Patch(active).fate(e) == "shown" for e in step.entries()):
+    if step is None:
+        raise ValueError(f"There is no message #{seq}.")
+    if active is None or all(Patch(active).fate(e) == "shown" for e in step.entries()):
         raise ValueError(f"#{seq} is not folded.")
     checkpoint = replace(
         _without(active, step, engine.history.messages), id=engine.store.new_id(), tokens_before=engine.estimate()
