@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -51,7 +52,7 @@ def without_log(home: Path) -> list[Path]:
     """Folders beside a session's file that is not there any more: somebody may have taken it away and bring it back, so
     they are only told."""
     folders = (p for suffix in ("blobs", "tasks") for p in sessions_folder(home).glob(f"*/*.{suffix}"))
-    return sorted(p for p in folders if not any(p.with_suffix(s).exists() for s in (".jsonl", ".part")))
+    return sorted(p for p in folders if not any(os.path.exists(p.with_suffix(s)) for s in (".jsonl", ".part")))
 
 
 def clear(home: Path, age: float = OLD_ENOUGH) -> list[Path]:
@@ -59,7 +60,7 @@ def clear(home: Path, age: float = OLD_ENOUGH) -> list[Path]:
     gone: list[Path] = []
     for path in list(abandoned(home, age)):
         with contextlib.suppress(OSError):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            shutil.rmtree(path) if os.path.isdir(path) else path.unlink()
             gone.append(path)
     return gone
 
@@ -67,7 +68,7 @@ def clear(home: Path, age: float = OLD_ENOUGH) -> list[Path]:
 def _is_old(path: Path, age: float) -> bool:
     """Whether nothing of it was written for so long."""
     try:
-        newest = max(p.stat().st_mtime for p in (path, *(path.rglob("*") if path.is_dir() else ())))
+        newest = max(p.stat().st_mtime for p in (path, *(path.rglob("*") if os.path.isdir(path) else ())))
     except OSError:
         return False
     return time.time() - newest > age

@@ -56,10 +56,10 @@ def batch(values: Values) -> int:
 
 
 def _batch(values: Values) -> int:
-    path = Path(values["tasks"]).expanduser()
+    path = Path(os.path.expanduser(values["tasks"]))
     tasks = read_tasks(path)
-    results = Path(values["results"] or path.with_suffix(".results.jsonl")).expanduser()
-    work = Path(values["work"] or path.with_suffix(".work")).expanduser().resolve()
+    results = Path(os.path.expanduser(values["results"] or path.with_suffix(".results.jsonl")))
+    work = Path(os.path.realpath(os.path.expanduser(values["work"] or path.with_suffix(".work"))))
     pool = make_pool(values["on"] or "")
     side_by_side = values["jobs"] or max(1, (os.cpu_count() or 2))
     with _held(results) as file:
@@ -117,7 +117,7 @@ def _task(line: str, number: int, path: Path) -> Task:
 def read_results(path: Path) -> dict[str, dict[str, Any]]:
     """The newest result of each task; a torn last line is no result."""
     out: dict[str, dict[str, Any]] = {}
-    for line in path.read_bytes().splitlines() if path.exists() else ():
+    for line in path.read_bytes().splitlines() if os.path.exists(path) else ():
         try:
             result = json.loads(line)
             out[result["id"]] = result
@@ -165,7 +165,7 @@ def _job(task: Task, values: Values, base: Path, work: Path, before: dict[str, A
         "id": task.id,
         "attempt": before.get("attempt", 0) + 1 if before else 1,
         "argv": [*command, *_options(given), *task.args, "--", task.prompt],
-        "source": str((base / Path(task.dir).expanduser()).resolve()) if task.dir else "",
+        "source": os.path.realpath(base / os.path.expanduser(task.dir)) if task.dir else "",
         "place": str(work / f"{task.id}.{_START}"),
         "patch": str(work / f"{task.id}.patch"),
         "keep": values["keep"],
@@ -179,7 +179,7 @@ def _options(values: Values) -> list[str]:
     for option in cli.TASK_OPTIONS:
         value = values[option.name]
         if option.name == "mcp_config":  # a task runs in a folder of its own
-            value = [str(Path(file).expanduser().resolve()) for file in value]
+            value = [os.path.realpath(os.path.expanduser(file)) for file in value]
         flag = option.flags[0]
         if option.kind is bool:
             out += [flag] if value else []
@@ -192,7 +192,7 @@ def _options(values: Values) -> list[str]:
 
 def _warn(tasks: list[Task], base: Path) -> None:
     """Says which repositories have changes that the worktrees will not show."""
-    for folder in sorted({str((base / Path(t.dir).expanduser()).resolve()) for t in tasks if t.dir}):
+    for folder in sorted({os.path.realpath(base / os.path.expanduser(t.dir)) for t in tasks if t.dir}):
         if (top := git_top(folder)) and git(top, "status", "--porcelain"):
             print(f"{folder} has changes that are not committed; its tasks work on the last commit", file=sys.stderr)
 

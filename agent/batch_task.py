@@ -94,7 +94,7 @@ def lay(source: str, place: Path) -> Path:
     top = git_top(source) if source else ""
     if top:
         git(top, "worktree", "add", "--detach", "--force", str(place), "HEAD")
-        return place / Path(source).resolve().relative_to(Path(top).resolve())
+        return place / os.path.relpath(os.path.realpath(source), os.path.realpath(top))
     if source:
         shutil.copytree(source, place, symlinks=True)
     else:
@@ -113,7 +113,7 @@ def git_top(folder: str) -> str:
 
 def is_worktree(place: Path) -> bool:
     """Whether it is a worktree that `lay` made."""
-    return (place / ".git").is_file()
+    return os.path.isfile(place / ".git")
 
 
 def save_patch(place: Path, patch: Path) -> str:
@@ -133,7 +133,7 @@ def clear(place: Path) -> None:
             git(str(place), "worktree", "remove", "--force", "--force", str(place))
         except subprocess.CalledProcessError:
             shutil.rmtree(place)
-    elif place.exists():
+    elif os.path.exists(place):
         shutil.rmtree(place)
 
 

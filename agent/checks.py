@@ -71,7 +71,7 @@ async def run_check(command: str, cwd: Path, guard: Guard, env: Mapping[str, str
 
 def load_schema(given: str) -> dict[str, Any]:
     """A JSON Schema from a file or, where it begins with a brace, from the words themselves. Raises ValueError."""
-    text = given if given.lstrip().startswith("{") else Path(given).expanduser().read_text(encoding="utf-8-sig")
+    text = given if given.lstrip().startswith("{") else Path(os.path.expanduser(given)).read_text(encoding="utf-8-sig")
     schema = json.loads(text)
     if not isinstance(schema, dict):
         raise ValueError("it is not a JSON object")

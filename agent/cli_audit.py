@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ def run(values: dict[str, Any]) -> int:
 def _run(values: dict[str, Any]) -> None:
     found = _audited(values)
     if values["svg"]:
-        path = Path(values["svg"]).expanduser()
+        path = Path(os.path.expanduser(values["svg"]))
         try:
             path.write_text(audit_svg(found), encoding="utf-8")
         except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
+import os
 import shlex
 import traceback
 from collections.abc import Callable
@@ -131,7 +132,7 @@ def _prompt(values: Values, progress: Progress, cwd: Path) -> str:
     words = [w for w in values["prompt"] if w != "-"]
     parts = [" ".join(words)] if words else []
     if values["prompt_file"]:
-        parts.append(_prompt_file(Path(values["prompt_file"]).expanduser()))
+        parts.append(_prompt_file(Path(os.path.expanduser(values["prompt_file"]))))
     explicit = "-" in values["prompt"]
     piped = piped_text(has_prompt=bool(parts), explicit=explicit, say=progress.say)
     if piped.strip():
@@ -156,7 +157,7 @@ def _order(values: Values) -> Order:
             schema = load_schema(values["json_schema"])
         except (OSError, ValueError) as error:
             raise Stop(Exit.USAGE, f"--json-schema cannot be used: {reason(error)}") from None
-    last = Path(values["output_last_message"]).expanduser() if values["output_last_message"] else None
+    last = Path(os.path.expanduser(values["output_last_message"])) if values["output_last_message"] else None
     limits = Limits(values["max_turns"], values["max_tokens"], values["max_budget_usd"], values["timeout"])
     return Order(limits, values["require_check"] or "", schema, last)
 

@@ -131,7 +131,7 @@ def _export(home: Path, cwd: Path, ref: str, values: Values) -> None:
     if not values["output"] or values["output"] == "-":
         sys.stdout.write(text)
         return
-    Path(values["output"]).expanduser().write_text(text, encoding="utf-8", newline="\n")
+    Path(os.path.expanduser(values["output"])).write_text(text, encoding="utf-8", newline="\n")
     print(f"Written: {values['output']}")
 
 
@@ -144,7 +144,7 @@ def _form_of(output: str | None) -> str:
 def _import(home: Path, cwd: Path, ref: str, values: Values) -> None:
     if not ref:
         raise Stop(Exit.USAGE, "which file? refold sessions import FILE")
-    path = export.read(home, cwd, Path(ref).expanduser())
+    path = export.read(home, cwd, Path(os.path.expanduser(ref)))
     print(f"{files.id_of(path)}  {path}")
 
 

@@ -16,10 +16,10 @@ Values = dict[str, Any]
 def folder_of(values: Values) -> Path:
     """The folder to work in. Raises Stop where there is none."""
     try:
-        cwd = Path(values["cd"] or ".").expanduser().resolve()
+        cwd = Path(os.path.realpath(os.path.expanduser(values["cd"] or ".")))
     except FileNotFoundError:
         raise Stop(Exit.USAGE, "the folder this shell is in was deleted; cd somewhere else first") from None
-    if not cwd.is_dir():
+    if not os.path.isdir(cwd):
         raise Stop(Exit.USAGE, f"there is no folder {values['cd'] or cwd}")
     return cwd
 
@@ -36,11 +36,11 @@ def open_settings(values: Values) -> tuple[Settings, Path]:
         raise Stop(Exit.USAGE, "--max-turns must be at least 1")
     if values["timeout"] is not None and values["timeout"] <= 0:
         raise Stop(Exit.USAGE, "--timeout must be more than 0 seconds")
-    folders = tuple(Path(d).expanduser().resolve() for d in values["add_dir"])
-    if missing := [d for d in folders if not d.is_dir()]:
+    folders = tuple(Path(os.path.realpath(os.path.expanduser(d))) for d in values["add_dir"])
+    if missing := [d for d in folders if not os.path.isdir(d)]:
         raise Stop(Exit.USAGE, f"there is no folder {missing[0]}")
-    named = tuple(Path(f).expanduser().resolve() for f in values["mcp_config"])
-    if lost := [f for f in named if not f.is_file()]:
+    named = tuple(Path(os.path.realpath(os.path.expanduser(f))) for f in values["mcp_config"])
+    if lost := [f for f in named if not os.path.isfile(f)]:
         raise Stop(Exit.USAGE, f"there is no file {lost[0]}")
     flags |= {
         "mcp_config": named,

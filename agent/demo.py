@@ -71,7 +71,7 @@ def _real(scratch: Path, model: str | None, show: Show) -> None:
     after = tests(folder)
     show.heading("Checked by this command, not by the model")
     show.fact("test after", _verdict(after))
-    show.fact("transcript", next((str(s.path) for s in list_sessions(settings.home, folder.resolve())), "none"))
+    show.fact("transcript", next((str(s.path) for s in list_sessions(settings.home, Path(os.path.realpath(folder)))), "none"))
     if done.returncode == Exit.NO_MODEL or done.returncode == Exit.CONFIG:
         raise Stop(Exit(done.returncode), "the model could not be started; `refold demo --recorded` needs none")
     if done.returncode or not after[0]:

@@ -162,8 +162,8 @@ def of_sessions(home: Path) -> Iterator[Finding]:
 
 def of_home(home: Path) -> Iterator[Finding]:
     """Whether refold's own folder can be written."""
-    parent = next(p for p in (home, *home.parents) if p.exists())
-    if parent.is_dir() and os.access(parent, os.W_OK):
+    parent = next(p for p in (home, *home.parents) if os.path.exists(p))
+    if os.path.isdir(parent) and os.access(parent, os.W_OK):
         yield Finding("home", "ok", str(home))
     else:
         yield Finding("home", "bad", f"{home} cannot be written", "set REFOLD_HOME to a folder that can")

@@ -153,7 +153,7 @@ def keep(home: Path, settings: Settings, env: Mapping[str, str]) -> list[Path]:
 def _set_lines(path: Path, lines: Mapping[str, str], mode: int) -> None:
     """Puts `name = value` lines into a file, each in the place of the line that set the name before. What else the
     file says stays; tables come after the new lines, as TOML wants it."""
-    old = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    old = path.read_text(encoding="utf-8").splitlines() if os.path.exists(path) else []
     kept = [x for x in old if (m := re.match(r"\s*(\w+)\s*=", x)) is None or m[1] not in lines]
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -5,6 +5,7 @@ What decides where a conversation goes, what it costs a key, what may run and ho
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -45,7 +46,7 @@ def of_folder(home: Path, cwd: Path) -> FolderSettings:
     """The settings of the workspace around `cwd`; nothing where it has none or they are not trusted as they are."""
     root = workspace_root(cwd)
     path = root / FILE
-    if not path.exists():
+    if not os.path.exists(path):
         return FolderSettings()
     data = Trust(home, root).read(FILE)
     if data is None:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 def git_root(start: Path) -> Path | None:
     """The nearest folder at or above `start` with a .git in it."""
-    return next((p for p in (start, *start.parents) if (p / ".git").exists()), None)
+    return next((p for p in (start, *start.parents) if os.path.exists(p / ".git")), None)
 
 
 def workspace_root(cwd: Path) -> Path:

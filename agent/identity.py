@@ -82,13 +82,13 @@ def facts(root: Path, cwd: Path, branch: str = "", small: bool = False) -> str:
 
 
 def _git_word(root: Path) -> str:
-    return "A git repository" if (root / ".git").exists() else "No git repository"
+    return "A git repository" if os.path.exists(root / ".git") else "No git repository"
 
 
 def git_branch(root: Path) -> str:
     """The branch checked out in `root`, "" where there is none (detached, or no repository)."""
     place = root / ".git"
-    if place.is_file():
+    if os.path.isfile(place):
         place = root / text_of(place, 4096).removeprefix("gitdir:").strip()
     head = text_of(place / "HEAD", 1024).partition("\n")[0].strip()
     name = head.removeprefix("ref: refs/heads/")
@@ -134,7 +134,7 @@ def _is_own(folder: Path) -> bool:
 
 def _is_there(path: Path) -> bool:
     try:
-        return path.is_file()
+        return os.path.isfile(path)
     except OSError:
         return False
 

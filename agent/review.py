@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,7 +57,7 @@ def contents_of(tool: Tool, ctx: ToolContext, args: Mapping[str, object]) -> Con
         return {}
     try:
         after = tool.after(ctx, args)
-        contents = {p: (p.read_bytes() if p.is_file() else None, data) for p, data in after.items()}
+        contents = {p: (p.read_bytes() if os.path.isfile(p) else None, data) for p, data in after.items()}
     except (ToolFailure, OSError, ValueError, KeyError, TypeError):
         return {}
     return contents if reviewable(contents) else {}

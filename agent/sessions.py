@@ -65,7 +65,7 @@ def _copy_tasks(source: Path, path: Path, idents: set[str]) -> None:
         tasks_folder(path).mkdir(mode=0o700, exist_ok=True)
         for beside in log.parent.glob(f"{glob.escape(log.stem)}.*"):
             to = tasks_folder(path) / beside.name
-            shutil.copytree(beside, to) if beside.is_dir() else shutil.copy2(beside, to)
+            shutil.copytree(beside, to) if os.path.isdir(beside) else shutil.copy2(beside, to)
 
 
 def whole(entries: Sequence[Entry], at: int) -> int:
@@ -152,7 +152,7 @@ def remove_files(path: Path) -> None:
     """Removes a session's file and all that lies beside it under its name. Raises OSError."""
     for beside in path.parent.glob(f"{glob.escape(path.stem)}.*"):
         if beside != path:
-            shutil.rmtree(beside) if beside.is_dir() else beside.unlink()
+            shutil.rmtree(beside) if os.path.isdir(beside) else beside.unlink()
     path.unlink(missing_ok=True)
 
 
@@ -177,7 +177,7 @@ def _forget_snapshots(home: Path, path: Path) -> None:
         log.close()
     cwd = Path(start.cwd) if start else Path("/")
     folder = snapshots_folder(home, git_root(cwd) or cwd)
-    if idents and folder.is_dir():
+    if idents and os.path.isdir(folder):
         Store(folder).forget(idents)
 
 

@@ -195,14 +195,14 @@ def home_folder(cwd: Path) -> Path:
 
 def _home(flags: Mapping[str, Any], env: Mapping[str, str], cwd: Path) -> Path:
     named = str(flags.get("home") or env.get("REFOLD_HOME") or "~/.refold")
-    return cwd / Path(named).expanduser()
+    return cwd / Path(os.path.expanduser(named))
 
 
 def _dotenv(home: Path, env: Mapping[str, str]) -> list[tuple[Path, Mapping[str, str]]]:
     """The .env files that exist; REFOLD_ENV_FILE puts another one (or, empty, none) in their place."""
     named = env.get("REFOLD_ENV_FILE")
     paths = [CHECKOUT / ".env", home / ".env"] if named is None else [Path(named)] if named else []
-    found = [path for path in paths if path.is_file()]
+    found = [path for path in paths if os.path.isfile(path)]
     if not found:
         return []
     from dotenv import dotenv_values

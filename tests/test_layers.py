@@ -135,6 +135,19 @@ def _modules(tree: ast.AST, known: set[str]) -> Iterator[str]:
             yield from {a.name for a in node.names} & known
 
 
+RAISES = {"expanduser": 0, "resolve": 0, "exists": 0, "is_dir": 0, "is_file": 0}
+"""Methods of Path that raise for a path somebody may type (too long, a loop of links, ~nobody, a folder one may not
+look into), with the arguments they are given then. Those of os.path do not; a tool hands what they say to the model."""
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not n.startswith("tools/")])
+def test_questions_about_paths_are_asked_of_os_path(name: str) -> None:
+    calls = [n for n in ast.walk(ast.parse((ROOT / name).read_text())) if isinstance(n, ast.Call)]
+    found = [c for c in calls if isinstance(c.func, ast.Attribute) and not c.keywords]
+    asked = [ast.unparse(c) for c in found if RAISES.get(c.func.attr) == len(c.args)]  # type: ignore[attr-defined]
+    assert [words for words in asked if "__file__" not in words] == []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_sizes(name: str) -> None:
     text = (ROOT / name).read_text()

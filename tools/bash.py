@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -64,10 +65,10 @@ def _seconds(timeout: int) -> float:
 
 def recover_cwd(ctx: ToolContext) -> str:
     """Moves out of a working directory that is gone; says so, or ""."""
-    if ctx.cwd.is_dir():
+    if os.path.isdir(ctx.cwd):
         return ""
     gone = ctx.cwd
-    ctx.cwd = next(p for p in (ctx.root, *gone.parents, Path("/")) if p.is_dir())
+    ctx.cwd = next(p for p in (ctx.root, *gone.parents, Path("/")) if os.path.isdir(p))
     return f"(cwd was reset to {ctx.cwd}: {gone} no longer exists)\n"
 
 

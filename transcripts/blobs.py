@@ -35,7 +35,7 @@ class Blobs:
         return name
 
     def _store(self, folder: Path, name: str, body: bytes) -> None:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             sync_folder(folder.parent)
         part = folder / f"{name}.{os.getpid()}.part"
@@ -63,7 +63,7 @@ class Blobs:
         """The ids of all bodies, sorted."""
         if self.folder is None:
             return sorted(self._memory)
-        return sorted(p.name for p in self.folder.iterdir() if len(p.name) == 32) if self.folder.is_dir() else []
+        return sorted(p.name for p in self.folder.iterdir() if len(p.name) == 32) if os.path.isdir(self.folder) else []
 
     def take(self, other: Blobs, names: Iterable[str]) -> None:
         """Copies those of the named bodies that another store has, durably. Raises OSError."""
@@ -77,7 +77,7 @@ class Blobs:
             else:
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 write_durably(self.folder / name, body)
-        if self.folder is not None and self.folder.is_dir():
+        if self.folder is not None and os.path.isdir(self.folder):
             sync_folder(self.folder)
             sync_folder(self.folder.parent)
 

@@ -99,7 +99,7 @@ def find_session(home: Path, cwd: Path, ref: str) -> Path:
         if not here:
             raise NotFound(f"There is no session of {cwd} yet.")
         return here[0].path
-    if ref.endswith(".jsonl") and (path := Path(ref).expanduser()).is_file():
+    if ref.endswith(".jsonl") and os.path.isfile(path := Path(os.path.expanduser(ref))):
         if not holds_records(path):
             raise NotFound(f"{path} is not the log of a session: it holds no record of one.")
         return path

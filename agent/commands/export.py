@@ -6,6 +6,7 @@ The end of the file's name says which; alone, it is Markdown in this folder.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +20,7 @@ WHILE_BUSY = True
 
 async def run(face: Face, words: str) -> None:
     session = face.session
-    file = session.cwd / Path(words or f"refold-{session.name or session.id}.md").expanduser()
+    file = session.cwd / Path(os.path.expanduser(words or f"refold-{session.name or session.id}.md"))
     form = file.suffix.removeprefix(".") or "md"
     if form not in FORMATS:
         face.say(f"There is no format {form!r}; there are {', '.join(FORMATS)}.", "error")

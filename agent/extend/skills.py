@@ -44,7 +44,7 @@ class Skill:
 
 def person_folders(home: Path) -> tuple[Path, ...]:
     """The folders of the person's own skills; reading in them needs no permission."""
-    return home / "skills", Path("~/.agents/skills").expanduser()
+    return home / "skills", Path(os.path.expanduser("~/.agents/skills"))
 
 
 def load_skills(home: Path, trust: Trust, notices: list[str]) -> dict[str, Skill]:

@@ -86,7 +86,7 @@ def find_servers(
     for path in named:
         _add(servers, _of_file(path, env))
     try:
-        if own and (home / FILE).exists():
+        if own and os.path.exists(home / FILE):
             _add(servers, _of_file(home / FILE, env))
     except ConfigError as error:
         problems.append(str(error))
@@ -207,7 +207,7 @@ def change(home: Path, name: str, entry: Mapping[str, Any] | None) -> bool:
     the file holds stays. Raises ConfigError, OSError."""
     path = home / FILE
     try:
-        data = json.loads(path.read_text("utf-8-sig")) if path.exists() else {}
+        data = json.loads(path.read_text("utf-8-sig")) if os.path.exists(path) else {}
     except ValueError as error:
         raise ConfigError(f"{path} is not JSON: {error}") from None
     servers = data.setdefault("mcpServers", {}) if isinstance(data, dict) else None

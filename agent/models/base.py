@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ class ModelOptions:
     timeout: float = TIMEOUT
     temperature: float | None = None
     effort: str = ""
-    home: Path = field(default_factory=lambda: Path("~/.refold").expanduser())
+    home: Path = field(default_factory=lambda: Path(os.path.expanduser("~/.refold")))
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

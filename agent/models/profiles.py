@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -52,7 +53,7 @@ def profile_for(model: str, home: Path | None = None) -> ModelProfile:
     """The profile of a model by its name. Raises ModelError CONFIG where the person's file is wrong."""
     name = model.lower().rpartition("/")[2]
     own = home / "profiles.toml" if home is not None else None
-    found = [*_entries(SHIPPED, 0), *(_entries(own, own.stat().st_mtime_ns) if own and own.is_file() else ())]
+    found = [*_entries(SHIPPED, 0), *(_entries(own, own.stat().st_mtime_ns) if own and os.path.isfile(own) else ())]
     profile = ModelProfile()
     for patterns, values in found:
         if any(fnmatchcase(name, pattern) for pattern in patterns):

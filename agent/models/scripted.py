@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -38,7 +39,7 @@ def create(name: str, options: ModelOptions) -> Scripted:
     that a resumed session goes on where it was). Raises ModelError CONFIG where the file cannot be read."""
     if not name:
         raise config_error("Which script? Name a file after the colon, for example scripted:answers.jsonl.")
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))
     head, steps = read_script(path)
     window = options.window or head.get("window")
     answered = int(options.extra.get("answered", 0))

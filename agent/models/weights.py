@@ -100,13 +100,13 @@ class Fetch:
         )
 
     def _room(self) -> None:
-        need = self.source.size - (self.part.stat().st_size if self.part.exists() else 0)
+        need = self.source.size - (self.part.stat().st_size if os.path.exists(self.part) else 0)
         free = shutil.disk_usage(self.folder).free
         if free < need + (64 << 20):
             raise config_error(f"The weights need {need >> 20} MB in {self.folder}; {free >> 20} MB are free.")
 
     def _download(self) -> None:
-        have = self.part.stat().st_size if self.part.exists() else 0
+        have = self.part.stat().st_size if os.path.exists(self.part) else 0
         if have >= self.source.size:
             return
         headers = {"Range": f"bytes={have}-"} if have else {}
@@ -189,13 +189,13 @@ def find_weights(folder: Path, named: str = "", source: Source | None = None) ->
     is looked at here.
     """
     if named:
-        path = Path(named).expanduser()
-        if not path.is_file():
+        path = Path(os.path.expanduser(named))
+        if not os.path.isfile(path):
             raise config_error(f"There is no file {path} (REFOLD_LOCAL_MODEL or the name after local:).")
         return path
     source = source or Source()
     cached = folder / source.file
-    return cached if cached.is_file() and cached.stat().st_size == source.size else None
+    return cached if os.path.isfile(cached) and cached.stat().st_size == source.size else None
 
 
 def _pip_command() -> list[str]:

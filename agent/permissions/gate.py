@@ -177,7 +177,7 @@ class Permissions:
         )
         if free or places.commonly_readable(resolved):
             return Judgement("allow", "reading there needs no permission")
-        folder = resolved if Path(resolved).is_dir() else str(Path(resolved).parent)
+        folder = resolved if os.path.isdir(resolved) else str(Path(resolved).parent)
         return Judgement("ask", f"{path} lies outside the workspace", f"read({folder}/**)", path)
 
     def judge_path_write(self, path: str) -> Judgement:

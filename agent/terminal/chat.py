@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from agent.commands._own import commands_for
@@ -384,4 +384,4 @@ class Chat:
 def _is_path(line: str) -> bool:
     """Whether a line that begins with a slash is a path and no command."""
     first = line.split(maxsplit=1)[0]
-    return "/" in first[1:] or Path(first).exists()
+    return "/" in first[1:] or os.path.exists(first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -154,8 +155,8 @@ def picture_path(text: str) -> Path | None:
     name = unquote(words.removeprefix("file://")) if words.startswith("file://") else words
     try:
         (name,) = shlex.split(name)
-        path = Path(name).expanduser()
-        return path if path.is_file() else None
+        path = Path(os.path.expanduser(name))
+        return path if os.path.isfile(path) else None
     except (ValueError, OSError):
         return None
 

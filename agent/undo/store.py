@@ -59,13 +59,13 @@ class Store:
         """Keeps bytes and gives their hash."""
         digest = hashlib.blake2b(data, digest_size=20).hexdigest()
         path = self._object(digest)
-        if not path.exists():
+        if not os.path.exists(path):
             self._write(path, zlib.compress(data, 1))
         return digest
 
     def has(self, digest: str) -> bool:
         """Whether the bytes of a hash are kept."""
-        return self._object(digest).exists()
+        return os.path.exists(self._object(digest))
 
     def get(self, digest: str) -> bytes:
         """The bytes of a hash. Raises SnapshotError where they are lost."""
@@ -121,7 +121,7 @@ class Store:
     def prune_daily(self, seconds: float) -> None:
         """Prunes where nobody has done so for a day."""
         mark = self.folder / "pruned"
-        if not mark.exists() or time.time() - mark.stat().st_mtime > 24 * 3600:
+        if not os.path.exists(mark) or time.time() - mark.stat().st_mtime > 24 * 3600:
             self.prune(seconds)
             mark.touch(mode=0o600)
 
