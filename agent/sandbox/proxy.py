@@ -9,11 +9,12 @@ import ipaddress
 import re
 import socket
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
-from agent.permissions.reach import Address, Reach, Refusal
+from agent.permissions.reach import Address, Reach, Refusal, private_name
 from agent.sandbox.http_heads import MOST_HEAD, BadRequestError, Request, parse_answer, parse_request
+from agent.sandbox.upstream import Upstream, UpstreamError, upstream_of
 
 MOST_CONNECTIONS = 256
 """Connections at once, those of all commands of a session together."""
@@ -46,9 +47,11 @@ class _NoAnswerError(Exception):
 
 @dataclass
 class Proxy:
-    """Serves connections, each for one request. `reach` judges each host anew; `head_seconds` as HEAD_SECONDS."""
+    """Serves connections, each for one request. `reach` judges each host anew; `environment` names the proxy that this
+    machine itself needs, if it does; `head_seconds` as HEAD_SECONDS."""
 
     reach: Reach
+    environment: Mapping[str, str] = field(default_factory=dict)
     head_seconds: float = HEAD_SECONDS
     most: int = MOST_CONNECTIONS
     open: int = 0
@@ -81,13 +84,15 @@ class Proxy:
     ) -> None:
         request = parse_request(await self._head(reader))
         refusal = self.reach.refusal(request.host)
-        there = refusal if refusal is not None else await self._connect(request)
+        upstream = None if refusal is not None or private_name(request.name) else self._upstream(request)
+        there = refusal or await (self._connect(request) if upstream is None else _through(upstream, request))
         if isinstance(there, Refusal):
             refused(there)
             raise _NoAnswerError(403, there.words)
         try:
             if request.head:
-                await _pass_on(request, (reader, writer), there)
+                passed = request if upstream is None else replace(request, head=upstream.head(request))
+                await _pass_on(passed, (reader, writer), there)
             else:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 await _join((reader, writer), there)
@@ -102,6 +107,12 @@ class Proxy:
             raise _NoAnswerError(431, f"the head of a request has {MOST_HEAD:,} bytes at most") from None
         except TimeoutError:
             raise _NoAnswerError(408, f"the head of a request has to come within {self.head_seconds:g} s") from None
+
+    def _upstream(self, request: Request) -> Upstream | None:
+        try:
+            return upstream_of(request, self.environment)
+        except UpstreamError as error:
+            raise _NoAnswerError(502, str(error)) from None
 
     async def _connect(self, request: Request) -> Streams | Refusal:
         """A connection to the host, at the first address that may be reached and answers."""
@@ -132,6 +143,16 @@ class Proxy:
             raise _NoAnswerError(504, f"the address of {request.name} was not found in time") from None
         except (OSError, UnicodeError):
             raise _NoAnswerError(502, f"{request.name} has no address") from None
+
+
+async def _through(upstream: Upstream, request: Request) -> Streams:
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            return await upstream.open(request)
+    except UpstreamError as error:
+        raise _NoAnswerError(502, str(error)) from None
+    except OSError:
+        raise _NoAnswerError(502, "the proxy of this machine cannot be reached") from None
 
 
 async def _looked_up(name: str) -> list[Address]:

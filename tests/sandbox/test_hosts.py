@@ -24,7 +24,7 @@ from agent.sandbox.layout import Layout
 from agent.sandbox.seatbelt import Seatbelt, profile
 from tests.support.command import CHECKOUT
 from tests.support.doorway import SECONDS, Site
-from tests.support.loopback import Quiet, listening
+from tests.support.loopback import listening
 from tests.support.processes import gone, running, within
 
 PRESENT = [rung for rung in RUNGS if rung.kind in FILTERING and not rung.why_not()]
@@ -222,9 +222,12 @@ def test_pip_downloads_from_an_index_that_is_allowed(world: World) -> None:
         wheel.writestr("tiny-1.0.dist-info/RECORD", "")
     (index / "index.html").write_text('<a href="tiny-1.0-py3-none-any.whl">tiny-1.0-py3-none-any.whl</a>')
 
-    class Index(Quiet, SimpleHTTPRequestHandler):
+    class Index(SimpleHTTPRequestHandler):
         def __init__(self, *args: object) -> None:
             super().__init__(*args, directory=str(world.base / "index"))  # type: ignore[arg-type]
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
 
     with listening(Index) as port:
         pip = [sys.executable, "-m", "pip", "--isolated", "download", "tiny", "--no-deps", "-d", "got", "--retries=0"]

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.sandbox.http_heads import Request
 from agent.sandbox.proxy import MOST_CONNECTIONS
+from agent.sandbox.upstream import Upstream, upstream_of
 from tests.support.doorway import SECONDS, Doorway, Site, listening, read_all
 from tests.support.processes import within
 
@@ -212,7 +214,7 @@ def test_fifty_downloads_side_by_side(tmp_path: Path) -> None:
 
 
 def test_no_more_connections_than_are_meant(tmp_path: Path) -> None:
-    with listening(lambda c: read_all(c) and None) as port, Doorway(tmp_path, [f"fetch(localhost:{port})"]) as way:
+    with listening(lambda c: read_all(c)) as port, Doorway(tmp_path, [f"fetch(localhost:{port})"]) as way:
         held = [way.tunnel(f"localhost:{port}") for _ in range(MOST_CONNECTIONS)]
         late = way.say(get(port))
         for _, connection in held:
@@ -228,7 +230,7 @@ def opened(way: Doorway, port: int) -> bool:
 
 
 def test_when_the_doors_are_shut_nothing_is_left(tmp_path: Path) -> None:
-    with listening(lambda c: read_all(c) and None) as port, Doorway(tmp_path, [f"fetch(localhost:{port})"]) as way:
+    with listening(lambda c: read_all(c)) as port, Doorway(tmp_path, [f"fetch(localhost:{port})"]) as way:
         _, connection = way.tunnel(f"localhost:{port}")
         way.doors.close()
         with connection:
@@ -237,3 +239,83 @@ def test_when_the_doors_are_shut_nothing_is_left(tmp_path: Path) -> None:
             way.connect()
     assert [t.name for t in threading.enumerate() if t.name.startswith("refold-")] == []
     assert list((tmp_path / "net").iterdir()) == []
+
+
+def test_where_this_machine_needs_a_proxy_itself_that_is_used(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def proxy(connection: socket.socket) -> None:
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += connection.recv(1)
+        asked.append(head.decode())
+        if head.startswith(b"CONNECT"):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\n")
+            connection.sendall(b"inside: " + connection.recv(100))
+        else:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes")
+
+    with listening(proxy) as port, Site() as site:
+        rules = ["fetch(docs.example)", "fetch(direct.invalid)", f"fetch(localhost:{site.port})"]
+        outer = {"https_proxy": f"http://me:se%40cret@127.0.0.1:{port}", "HTTP_PROXY": f"127.0.0.1:{port}"}
+        with Doorway(tmp_path, rules, environment={**outer, "NO_PROXY": "direct.invalid"}) as way:
+            plain = way.say(get(80, "/a?b", host="docs.example"))
+            said, connection = way.tunnel("docs.example:443")
+            with connection:
+                connection.sendall(b"hello")
+                inside = read_all(connection)
+            direct = way.say("CONNECT direct.invalid:443 HTTP/1.1\r\n\r\n")
+            refused = way.say("CONNECT other.example:443 HTTP/1.1\r\n\r\n")
+            own = way.say(get(site.port))
+    assert (first(plain), plain[-3:], said, inside) == ("HTTP/1.1 200 OK", "yes", OPEN, b"inside: hello")
+    assert (first(direct)[9:12], first(refused)[9:12], first(own)) == ("502", "403", "HTTP/1.1 200 OK")
+    assert asked == [
+        "GET http://docs.example/a?b HTTP/1.1\r\nHost: docs.example\r\nConnection: close\r\n\r\n",
+        "CONNECT docs.example:443 HTTP/1.1\r\nHost: docs.example:443\r\n"
+        "Proxy-Authorization: Basic bWU6c2VAY3JldA==\r\n\r\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outer", "words"),
+    [
+        ("socks5://127.0.0.1:1080", "the proxy of this machine is of a kind that cannot be used here"),
+        ("http://127.0.0.1:99999", "the proxy of this machine is of a kind that cannot be used here"),
+        ("http://127.0.0.1:{closed}", "the proxy of this machine cannot be reached"),
+        ("http://127.0.0.1:{rude}", "the proxy of this machine answers 407"),
+        ("http://127.0.0.1:{silent}", "the proxy of this machine gives no answer"),
+    ],
+)
+def test_a_proxy_of_this_machine_that_does_not_help(tmp_path: Path, outer: str, words: str) -> None:
+    def rude(connection: socket.socket) -> None:
+        connection.recv(1000)
+        connection.sendall(b"HTTP/1.1 407 Login\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        closed = taken.getsockname()[1]
+    with listening(rude) as rude_port, listening(lambda c: c.recv(1000)) as silent:
+        url = outer.format(closed=closed, rude=rude_port, silent=silent)
+        with Doorway(tmp_path, ["fetch(docs.example)"], environment={"ALL_PROXY": url}) as way:
+            assert first(way.say("CONNECT docs.example:443 HTTP/1.1\r\n\r\n")) == f"HTTP/1.1 502 Bad Gateway: {words}"
+
+
+@pytest.mark.parametrize(
+    ("outside", "host", "direct"),
+    [
+        ("*", "a.example:443", True),
+        ("", "a.example:443", False),
+        ("b.example, example", "a.example:443", True),
+        (".example", "a.example:443", True),
+        ("*.example", "a.example:443", True),
+        ("ample", "a.example:443", False),
+        ("a.example:443", "a.example:443", True),
+        ("a.example:80", "a.example:443", False),
+        ("8.8.0.0/16", "8.8.4.4:443", True),
+        ("[2606:4700::1]", "[2606:4700::1]:443", True),
+        ("8.8.0.0/16", "9.9.9.9:443", False),
+    ],
+)
+def test_which_hosts_need_no_proxy_of_this_machine(outside: str, host: str, direct: bool) -> None:
+    environment = {"https_proxy": "http://outer:3128", "HTTPS_PROXY": "http://other:1", "no_proxy": outside}
+    found = upstream_of(Request(host), environment)
+    assert found == (None if direct else Upstream("outer", 3128))

@@ -109,9 +109,8 @@ def test_a_deny_of_an_address_holds_for_the_names_that_lead_there() -> None:
     assert found.words == "the sandbox refused example.org:443; the rule fetch(93.184.215.14) forbids it"
     private = reach("fetch(a.org)").address_refusal("a.org:80", ipaddress.ip_address("10.0.0.1"))
     assert private is not None
-    assert private.words == (
-        "the sandbox refused a.org:80; 10.0.0.1 is not a public address, and a rule fetch(10.0.0.1:80) would allow it"
-    )
+    words = "10.0.0.1 lies in this machine's own network, and a rule fetch(10.0.0.1:80) would allow it"
+    assert private.words == f"the sandbox refused a.org:80; {words}"
 
 
 def test_rules_are_looked_at_anew_and_rules_that_cannot_be_read_allow_nothing(tmp_path: Path) -> None:
@@ -133,8 +132,10 @@ def test_a_command_means_its_own_loopback_unless_a_rule_names_it() -> None:
 
 
 def test_what_is_public() -> None:
-    found = {a: public(ipaddress.ip_address(a)) for a in ("1.1.1.1", "192.168.0.1", "2606:4700::1", "240.0.0.1")}
-    assert found == {"1.1.1.1": True, "192.168.0.1": False, "2606:4700::1": True, "240.0.0.1": False}
+    inner = "192.168.0.1 172.31.9.9 240.0.0.1 255.255.255.255 0.1.2.3 100.127.0.1 ::ffff:10.0.0.1 ff02::1 64:ff9b:1::1"
+    outer = "1.1.1.1 172.32.0.1 100.128.0.1 198.18.0.1 2606:4700::1 2001:db8::1"
+    found = {a: public(ipaddress.ip_address(a)) for a in f"{inner} {outer}".split()}
+    assert found == dict.fromkeys(inner.split(), False) | dict.fromkeys(outer.split(), True)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def certificate(folder: Path) -> Path:
 
 
 @contextmanager
-def listening(answer: Callable[[socket.socket], None]) -> Iterator[int]:
+def listening(answer: Callable[[socket.socket], object]) -> Iterator[int]:
     """A server on loopback that treats each connection in a thread of its own; gives the port."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
 
@@ -103,7 +103,7 @@ def listening(answer: Callable[[socket.socket], None]) -> Iterator[int]:
         server.shutdown(socket.SHUT_RDWR)
 
 
-def _answered(answer: Callable[[socket.socket], None], connection: socket.socket) -> None:
+def _answered(answer: Callable[[socket.socket], object], connection: socket.socket) -> None:
     with connection:
         answer(connection)
 
@@ -111,8 +111,10 @@ def _answered(answer: Callable[[socket.socket], None], connection: socket.socket
 class Doorway:
     """The proxy under some rules, at a port of this machine."""
 
-    def __init__(self, home: Path, rules: Sequence[str], head_seconds: float = SECONDS) -> None:
-        self.doors = Doors(str(home), Reach([parse_rule(rule) for rule in rules]), head_seconds)
+    def __init__(
+        self, home: Path, rules: Sequence[str], head_seconds: float = SECONDS, environment: dict[str, str] | None = None
+    ) -> None:
+        self.doors = Doors(str(home), Reach([parse_rule(rule) for rule in rules]), environment, head_seconds)
         self.door = self.doors.open_port()
         self.port = int(self.door.path.rpartition(":")[2])
 
