@@ -80,9 +80,11 @@ class Settings:
         high=20,
     )
     summary_timeout: float = setting(120.0, "seconds a summary may take", env=("SUMMARY_TIMEOUT",), low=1)
-    summarise: bool = setting(True, "let the model write notes about what is folded")
+    summarise: bool = setting(True, "let the model write notes about what is folded", env=("SUMMARISE",))
     redact: bool = setting(True, "take well-known kinds of keys out of tool output before it is kept or sent")
-    output_reserve: int | None = setting(None, "tokens kept free for the answer; unset: by the model", low=64)
+    output_reserve: int | None = setting(
+        None, "tokens kept free for the answer; unset: by the model", env=("OUTPUT_RESERVE",), low=64
+    )
     max_steps: int = setting(100, "requests to the model in one turn", low=1)
     subagents: bool = setting(True, "let the model give tasks to sub-agents (the tool `task`)")
     subagent_model: str = setting("", "model of sub-agents; unset: the session's own")

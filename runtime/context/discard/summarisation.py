@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from runtime.context.draft import Draft, SummaryFailed
+from runtime.context.rounds import Step
 
 
 class Summarisation:
     """Has the model write notes about the steps that the cheaper strategies left out.
 
-    Once there are notes, losing more of what they cover costs less: then all of the agent's steps older than the last
-    `min_retain_rounds` rounds and the newest `keep_turns` steps leave too.
+    Where there are notes, losing more costs less: then the agent's steps older than the last `min_retain_rounds` rounds
+    and the newest `keep_turns` steps leave too. The model has them before it when it writes.
     """
 
     name = "summarisation"
@@ -24,17 +25,18 @@ class Summarisation:
         if draft.summarise is None:
             draft.notes_status = "no notes: no model at hand"
             return
-        newest = draft.left_out_upto
+        covered = _replaceable(draft)
         try:
-            draft.notes = await draft.summarise(instruction(draft, newest))
+            draft.notes = await draft.summarise(instruction(draft))
         except SummaryFailed as error:
             draft.notes_status = f"no notes: {error}"
             return
-        draft.notes_upto, draft.notes_status = newest, "ok"
-        _let_go(draft, newest)
+        for step in covered:
+            draft.hide(step, self.name)
+        draft.notes_upto, draft.notes_status = draft.left_out_upto, "ok"
 
 
-def instruction(draft: Draft, newest: int) -> str:
+def instruction(draft: Draft) -> str:
     """What the model is asked, appended to the very request it has just seen."""
     focus = f" Give most room to: {draft.focus}." if draft.focus else ""
     update = " Take over what still holds from the <notes> above and correct what changed." if draft.notes else ""
@@ -48,15 +50,13 @@ def instruction(draft: Draft, newest: int) -> str:
     )
 
 
-def _let_go(draft: Draft, newest: int) -> None:
-    """What the notes cover now and lies far back may leave."""
-    rounds = draft.rounds()
-    recent = rounds[-draft.settings.min_retain_rounds :] if draft.settings.min_retain_rounds > 0 else rounds[-1:]
+def _replaceable(draft: Draft) -> list[Step]:
+    """The agent's steps of rounds that lie so far back that notes may stand for them."""
+    recent = draft.rounds()[-max(1, draft.settings.min_retain_rounds) :]
     border = recent[0].first if recent else 0
     own = [s for s in draft.visible() if not s.is_person]
-    for step in own[: max(0, len(own) - max(1, draft.settings.keep_turns))]:
-        if step.last <= newest and step.first < border and not draft.is_pinned(step):
-            draft.hide(step, Summarisation.name)
+    old = own[: max(0, len(own) - max(1, draft.settings.keep_turns))]
+    return [s for s in old if s.first < border and not draft.is_pinned(s) and not draft.is_open(s)]
 
 
 STRATEGY = Summarisation()
