@@ -164,8 +164,8 @@ class _Trial:
         if not spans and not shorter:
             return ""
         count = sum(place(self.messages, last + 1) - place(self.messages, first) for first, last, _ in spans)
-        where = f" (#{spans[0][0]} to #{spans[-1][1]})" if spans else ""
-        return f"left out: {count} messages{where}; shown shorter: {shorter}; all of it by recall"
+        left = [f"left out: {count} of the messages #{spans[0][0]} to #{spans[-1][1]}"] if spans else []
+        return "; ".join([*left, *([f"shortened: {shorter}"] if shorter else []), "recall shows all of it"])
 
     def _retained(self, facts: dict[str, Any]) -> Retained:
         musts = must_keep(facts, self.messages)

@@ -12,6 +12,7 @@ from transcripts.blobs import Blobs
 from transcripts.log import Entry
 
 _MOST_HITS, _SNIPPET = 20, 160
+_MOST_NAMED = 5
 _MOST_DIGITS = 18
 
 
@@ -52,8 +53,18 @@ class Recall:
             if len(hits) == _MOST_HITS or size > share:
                 break
         if not hits:
-            return "Nothing out of view matches. What is in view is not searched."
+            return f"Nothing that is out of view matches.{self._in_view(messages, fates, words, path)}"
         return "\n".join(['Newest first; recall(id="#N") shows one whole:', *hits])
+
+    def _in_view(self, messages: Sequence[Entry], fates: Mapping[int, str], words: Sequence[str], path: str) -> str:
+        """Which messages in view would have matched: the model has looked past them."""
+        found = [
+            f"#{entry.seq} ({_label(entry)})"
+            for entry in messages
+            if fates.get(entry.seq, "shown") == "shown" and not _is_copy(entry) and not _is_search(entry)
+            if path in _about(entry) and _first_line(self._full(entry), words, _label(entry)) is not None
+        ]
+        return f" In view, and so not searched: {', '.join(found[-_MOST_NAMED:])}." if found else ""
 
     def _message(self, messages: Sequence[Entry], seq: int) -> str:
         entry = next((e for e in messages if e.seq == seq), None)
@@ -89,6 +100,11 @@ def _later(messages: Sequence[Entry]) -> dict[int, int]:
 def _is_copy(entry: Entry) -> bool:
     """Whether this is what recall showed before; the original is found by itself."""
     return entry.kind == "tool_result" and entry.record.name == "recall"
+
+
+def _is_search(entry: Entry) -> bool:
+    """Whether an answer only asks for what is looked for."""
+    return entry.kind == "assistant" and any(c.name == "recall" for c in entry.record.calls)
 
 
 def _about(entry: Entry) -> str:

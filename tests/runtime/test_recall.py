@@ -59,8 +59,12 @@ def test_one_whole_says_what_superseded_it(engine):
     assert engine.recall(id="#7", start=1, count=1).splitlines()[0] == "boom: mailer failed"
 
 
-def test_what_is_in_view_is_not_searched(engine):
-    assert engine.recall(query="Mend the") == "Nothing out of view matches. What is in view is not searched."
+def test_what_is_in_view_is_not_searched_but_named(engine):
+    named = "Nothing that is out of view matches. In view, and so not searched: #1 (user)."
+    assert engine.recall(query="Mend the") == named
+    put(engine, [Assistant("", (ToolCall("r", "recall", '{"query": "Mend the"}'),)), ToolResult("r", "recall", named)])
+    assert engine.recall(query="Mend the") == named
+    assert engine.recall(query="zeppelin") == "Nothing that is out of view matches."
 
 
 @pytest.mark.parametrize(
