@@ -14,6 +14,7 @@ from runtime.context.compact_store import CompactStore
 from runtime.context.estimate import TokenEstimator, units
 from runtime.context.history import HistoryManager
 from runtime.context.projection import ProjectionBuilder
+from runtime.context.recall import found_nothing
 from transcripts.log import Entry, TranscriptLog
 from transcripts.records import Checkpoint, ToolCall, Usage
 
@@ -184,7 +185,8 @@ class _Walk:
 
     def _result(self, entry: Entry) -> None:
         call = self.calls.get(entry.record.call_id)
-        if entry.record.name == "recall" and entry.record.status == "ok" and self.folds:
+        came = entry.record.name == "recall" and entry.record.status == "ok" and not found_nothing(entry.record.text)
+        if came and self.folds:
             words = ", ".join(f"{k}={v}" for k, v in call.args.items()) if call else "?"
             self.folds[-1] = replace(self.folds[-1], recalled=(*self.folds[-1].recalled, f"#{entry.seq} {words}"))
         self.signs.done(entry, call)

@@ -13,6 +13,9 @@ from transcripts.log import Entry
 
 _MOST_HITS, _SNIPPET = 20, 160
 _MOST_NAMED = 5
+NOTHING = "Nothing that is out of view matches."
+_NOTHING = (NOTHING, "Nothing out of view matches.")
+"""What a search says that found nothing, now and in older logs."""
 _MOST_DIGITS = 18
 
 
@@ -53,7 +56,7 @@ class Recall:
             if len(hits) == _MOST_HITS or size > share:
                 break
         if not hits:
-            return f"Nothing that is out of view matches.{self._in_view(messages, fates, words, path)}"
+            return f"{NOTHING}{self._in_view(messages, fates, words, path)}"
         return "\n".join(['Newest first; recall(id="#N") shows one whole:', *hits])
 
     def _in_view(self, messages: Sequence[Entry], fates: Mapping[int, str], words: Sequence[str], path: str) -> str:
@@ -87,6 +90,11 @@ class Recall:
             return self.blobs.get(ref).decode("utf-8", "replace")
         except (KeyError, ValueError) as error:
             raise ValueError(f"There is nothing with the id {ref!r}. Ids look like #12.") from error
+
+
+def found_nothing(text: str) -> bool:
+    """Whether a result of recall is that of a search that found nothing."""
+    return any(words in text for words in _NOTHING)
 
 
 def _later(messages: Sequence[Entry]) -> dict[int, int]:

@@ -124,6 +124,19 @@ def test_the_whole_of_a_small_session(tmp_path):
     )  # fmt: skip
 
 
+def test_a_search_that_found_nothing_brought_nothing_back(tmp_path):
+    told = Told(tmp_path)
+    told.add(User("Look."))
+    told.step("read", FILES, path="a.py")
+    told.folded({"4-6": "sliding_window"})
+    told.step("recall", text="#6 read: x", query="x")
+    told.step(
+        "recall", text="[This is time 3 ...]\nNothing out of view matches. What is in view is not searched.", query="y"
+    )
+    told.step("recall", text="Nothing that is out of view matches. In view, and so not searched: #2 (user).", query="z")
+    assert [words.partition(" ")[2] for words in told.audit().folds[0].recalled] == ["query=x"]
+
+
 def test_a_read_that_had_to_be_made_again_is_no_sign(tmp_path):
     told = Told(tmp_path)
     told.add(User("Go."))
