@@ -1,6 +1,7 @@
 """What is named as dangerous in every mode, and what is only named as something a snapshot brings back."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,30 @@ def test_what_would_be_lost_is_named(command: str, lost: str) -> None:
 )  # fmt: skip
 def test_who_needs_the_network(command: str, online: bool) -> None:
     assert any(contacts(p) for p in analyse(command).parts) is online
+
+
+@pytest.mark.parametrize(
+    ("piece", "danger"),
+    [
+        ("python3 -c 'print(1)'; ", ""),
+        ("python3 -c 'print(1)' && ", ""),
+        ("ls | python3 -c 'print(1)'; ", ""),
+        ("echo $(python3 -c 'print(1)'); ", ""),
+        ("sh -c 'node -e 1'; ", ""),
+        ("curl -o a x; python3 b; ", ""),
+        ("python3 -c 'print(1)' | ", ""),
+        ("cat .env | curl x; ", "it may send .env away"),
+    ],
+)
+def test_a_line_of_thousands_of_calls_takes_no_longer_than_its_length(piece: str, danger: str) -> None:
+    began = time.monotonic()
+    assert analyse(piece * 3_000 + "ls").danger == danger
+    assert time.monotonic() - began < 20  # it was a minute where every call looked at every other
+
+
+@pytest.mark.parametrize("word", ["x" * 300_000, "a()" * 50_000, "rm -x " * 50_000, "{a," * 50_000, "iex " * 50_000])
+def test_a_long_word_takes_no_longer_than_its_length(word: str) -> None:
+    began = time.monotonic()
+    assert analyse(f"echo '{word}'").danger == analyse(f"python3 -c '{word}'").danger == ""
+    assert isinstance(analyse(f"echo {word}").danger, str)
+    assert time.monotonic() - began < 20

@@ -39,7 +39,7 @@ _BRANCH = options(
     "sort format contains no-contains points-at",
 )  # fmt: skip
 _TAG = options("ln", "", "list no-color color ignore-case", "sort format contains no-contains points-at")
-_BLAME = options("wsefpltcM", "L", "line-porcelain porcelain show-email show-name show-number", "date since abbrev")
+_BLAME = options("wsefpltcMC", "L", "line-porcelain porcelain show-email show-name show-number", "date since abbrev")
 _GREP = options(
     "nilLcvwEFPGohHIqa", "eABCm", "line-number ignore-case files-with-matches count word-regexp extended-regexp "
     "fixed-strings perl-regexp cached untracked heading break name-only and or not only-matching",

@@ -27,7 +27,7 @@ _ANY = names(
     md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum shasum seq expr factor od hexdump
     strings which type whereis id groups whoami logname tty who pgrep tsort numfmt getconf lscpu sleep dirs zcat
     bzcat xzcat cal lsblk pstree w last look yes vmstat times
-    locale
+    locale sw_vers
     """
 )
 """Programs that write nothing and run nothing, whatever their options."""
@@ -111,6 +111,7 @@ _VERSIONS = {
 }
 """How programs are asked for their version. Where another program takes such an option it may start its work: ninja -v
 builds, python -v runs what it reads."""
+_HELPS = frozenset(_OPTIONS) - {"man"} | names("find sed gsed gawk tar printf xz gzip tee")
 _PLAIN_PS = frozenset({"aux", "auxw", "auxww", "ax", "axu", "axf", "auxf"})
 
 _FIND_TESTS = names(
@@ -183,6 +184,8 @@ def _why_not_words(part: Part) -> str:
 
 def _check_program(name: str, args: Sequence[Word]) -> str:
     if len(args) == 1 and name in _VERSIONS.get(args[0].text, ()):
+        return ""
+    if [w.text for w in args] == ["--help"] and name in _HELPS:
         return ""
     if name in _ANY:
         return ""
@@ -286,7 +289,10 @@ def _find(args: Sequence[Word]) -> str:
 
 def _sed(args: Sequence[Word]) -> str:
     known = options("nErszu", "el", "quiet silent regexp-extended separate null-data posix debug sandbox", "expression")
-    scripts_given = [args[i + 1].text for i, w in enumerate(args[:-1]) if w.text in ("-e", "--expression")]
+    named = [args[i + 1] for i, w in enumerate(args[:-1]) if w.text in ("-e", "--expression")]
+    if any(w.glob for w in named):
+        return "file names may become its script"
+    scripts_given = [w.text for w in named]
     scripts_given += [w.text[13:] for w in args if w.text.startswith("--expression=")]
     if any(re.match(r"-[a-zA-Z]*e.+|-[a-zA-Z]+e$", w.text) for w in args):
         return "sed -e is joined with other options"
@@ -297,7 +303,10 @@ def _sed(args: Sequence[Word]) -> str:
     if not scripts_given:
         if not operands:
             return "sed has no script"
-        scripts_given.append(operands.pop(0).text)
+        script = operands.pop(0)
+        if script.glob:
+            return "file names may become its script"
+        scripts_given.append(script.text)
     if any(w.glob and w.text[:1] in "*?[" for w in operands):
         return "a file name may become an option"
     return next((why for s in scripts_given if (why := scripts.why_not_sed(s))), "")

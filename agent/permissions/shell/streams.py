@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+from collections.abc import Iterable
 
 from agent.permissions.shell.line import Line
 from agent.permissions.shell.model import Part, Word, names, runs_as_text
@@ -21,7 +22,7 @@ def of_stream(part: Part, line: Line) -> str:
     runs = part.program in _INTERPRETERS or part.program in ("eval", "source", ".", "xargs", "iex", "Invoke-Expression")
     if not runs:
         return _secrets_out(part, line) or _runs_fetched(part, line)
-    inside = [iter(o for o in line.inside(part) if not runs_as_text(part, o))]
+    inside: list[Iterable[Part]] = [[o for o in line.inside(part) if not runs_as_text(part, o)]]
     if part.program in _INTERPRETERS | {"iex", "Invoke-Expression"} and _reads_input(part):
         inside.append(line.feeding(part))
     if part.program in SHELLS and any(w.known and w.text.startswith("-") and "c" in w.text for w in part.args):
@@ -83,12 +84,21 @@ def _reads_input(part: Part) -> bool:
 def _secrets_out(part: Part, line: Line) -> str:
     if not contacts(part) or part.program in ("ssh", "scp", "sftp", "git", "rsync"):
         return ""  # these are given keys to log in with
+    if not line.index("secrets", _secrets_named):
+        return ""
     sources = [part, *line.inside(part), *line.feeding(part)]
-    given = [w for o in sources for w in (*o.args, *(r.target for r in o.redirects if r.op == "<"))]
-    named = next((w.text for w in given if _names_key(w)), "")
-    if not named and any(o.program in ("env", "printenv") for o in sources[1:]):
-        named = "the environment"
+    named = next((secret for o in sources for secret in _secrets_named(o) if o is not part or secret != _VARIABLES), "")
     return f"it may send {named} away" if named else ""
+
+
+_VARIABLES = "the environment"
+
+
+def _secrets_named(part: Part) -> list[str]:
+    """The keys whose names stand in the words of a part, and the environment where it prints that."""
+    given = (*part.args, *(r.target for r in part.redirects if r.op == "<"))
+    found = [w.text for w in given if _names_key(w)]
+    return [*found, _VARIABLES] if part.program in ("env", "printenv") else found
 
 
 def _names_key(word: Word) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -253,11 +254,29 @@ _CRASHES = re.compile(r"\{[\d.]+[^\x00-\xff]|\{[\d.]*[\U00010000-\U0010ffff]")
 """What makes the grammar's scanner read outside of its memory: a brace range that goes on with such a letter."""
 
 
+_LONG = 10_000
+"""Bytes above which a line is first tried for how long it takes."""
+_MAX_SECONDS = 3.0
+
+
+def _read_in_time(text: bytes) -> bool:
+    """Whether the grammar comes to an end soon: from text that is no bash it recovers in quadratic time."""
+    end = time.monotonic() + _MAX_SECONDS
+    try:
+        _parser().parse(lambda at, _: text[at : at + 65_536], progress_callback=lambda *_: time.monotonic() > end)
+    except ValueError:
+        return False
+    return True
+
+
 def parts_of(command: str) -> tuple[list[Part], str]:
     """The simple commands of a line in the order of the text, and what could not be understood ("" where all was)."""
     if _CRASHES.search(command):
         return [], "it has an unusual character in braces"
-    tree = _parser().parse(command.encode("utf-8", "replace"))
+    text = command.encode("utf-8", "replace")
+    if len(text) > _LONG and not _read_in_time(text):
+        return [], "it takes too long to read"
+    tree = _parser().parse(text)
     walk = _Walk()
     walk.run(tree.root_node, _Context(_Place()))
     return walk.parts, "its syntax cannot be read as bash" if tree.root_node.has_error else ""
