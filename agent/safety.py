@@ -52,11 +52,16 @@ class Safety:
             readable=() if settings.bare else person_folders(settings.home),
         )  # fmt: skip
         self.sandbox.rules = self.permissions
-        self.sandbox.doors = Doors(self.permissions.home, Reach(self.permissions.rules), os.environ)
+        reach = Reach(self.permissions.rules, self._closed)
+        self.sandbox.doors = Doors(self.permissions.home, reach, os.environ)
         self.env = child_env(os.environ, OWN_KEYS, [settings.api_key])
         self._folders = settings.add_dirs
         self._timeline: Timeline | None = None
         self._past: list[tuple[int, object]] = []
+
+    def _closed(self) -> str:
+        """What has begun in another mode goes on in `plan`, but no further."""
+        return "the mode plan reaches no host" if self.permissions.mode == "plan" else ""
 
     def _rules(self, settings: Settings) -> Sequence[Rule]:
         """The rules of the command line, and those of the folder where they are trusted."""

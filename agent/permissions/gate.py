@@ -79,6 +79,10 @@ class Permissions:
         """Whether commands in the sandbox reach the hosts that rules for fetch allow, and no others."""
         return self._sandbox.kind in FILTERING
 
+    @property
+    def _lets_out(self) -> bool:
+        return self.mode == "auto" and self.filters_hosts
+
     def reaches(self, hosts: Iterable[str]) -> bool:
         """Whether a command in the sandbox reaches all these hosts (each name:port)."""
         reach = Reach(self.rules)
@@ -232,7 +236,8 @@ class Permissions:
         if self.mode == "yolo":
             return Judgement("allow", "the mode yolo asks for nothing", effects=False)
         wanted = f"fetch({name})" if name else ""
-        return Judgement("ask", f"nobody has allowed {name or 'this host'}", wanted, name, effects=False)
+        also = "; with a rule for it commands in the sandbox reach it, too" if self._lets_out and name else ""
+        return Judgement("ask", f"nobody has allowed {name or 'this host'}{also}", wanted, name, effects=False)
 
     def _judge_task(self) -> Judgement:
         rule = strongest(r for r in self.rules if r.tool == TASK)

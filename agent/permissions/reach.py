@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from agent.permissions.hosts import host_matches, host_name
@@ -55,10 +55,12 @@ def host_rule(rules: Iterable[Rule], host: str) -> Rule | None:
 
 
 class Reach:
-    """What the rules let a command reach; they are looked at anew for each question, for they may have changed."""
+    """What the rules let a command reach; they are looked at anew for each question, for they may have changed.
+    `closed` says why no host at all may be reached at present; "" where that is for the rules to say."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Rule], closed: Callable[[], str] = lambda: "") -> None:
         self._rules = rules
+        self._closed = closed
 
     def allowed(self) -> list[str]:
         """The patterns of the hosts that are allowed, as they stand in the rules; "*" is every host."""
@@ -69,6 +71,8 @@ class Reach:
 
     def refusal(self, host: str) -> Refusal | None:
         """Why a host (name:port, the name in its plain form) is refused; None where the rules allow it."""
+        if closed := self._closed():
+            return Refusal(host, closed)
         try:
             rule = host_rule(self._rules, host)
         except RuleError:

@@ -245,6 +245,16 @@ async def _readable(descriptor: int) -> None:
         loop.remove_reader(descriptor)
 
 
+def _remove_unheld(folder: Path) -> None:
+    """Raises OSError where somebody holds it."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(handle)
+
+
 def _own_folder(home: Path) -> tuple[Path, int]:
     """A new folder in `home` and the descriptor by which it is held. Removes those that nobody holds any more: their
     programs were killed. Raises OSError."""
@@ -253,14 +263,8 @@ def _own_folder(home: Path) -> tuple[Path, int]:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for folder in home.iterdir():
-            handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-            except BlockingIOError:
-                continue
-            finally:
-                os.close(handle)
+            with contextlib.suppress(OSError):
+                _remove_unheld(folder)
         made = Path(tempfile.mkdtemp(dir=home))
         handle = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(handle, fcntl.LOCK_EX)

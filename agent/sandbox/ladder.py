@@ -80,6 +80,7 @@ class Sandbox:
         self.place = Place(places.real(root), places.real(home), more, temporary=temp)
         self.rules: ReadRules | None = None
         self.doors: Doors | None = None
+        self._shut = ""
         self._rungs = tuple(rungs)
         self._lock = threading.Lock()
         self._rung: Rung | None = None
@@ -128,11 +129,13 @@ class Sandbox:
         try:
             return self.doors.open_port() if rung.kind == Seatbelt.kind else self.doors.open()
         except OSError as error:
-            raise SandboxError(f"the hosts it may reach cannot be filtered: {reason(error)}") from error
+            self._shut = f"[no host can be reached from the sandbox: {reason(error)}]"
+            return None
 
     def refused(self, argv: Sequence[str]) -> list[str]:
         """What the command with this command line of `wrap` was refused since that was last asked, one line each."""
-        return self.doors.refused(argv) if self.doors is not None else []
+        shut, self._shut = self._shut, ""
+        return [*filter(None, [shut]), *(self.doors.refused(argv) if self.doors is not None else [])]
 
     def close(self) -> None:
         """Shuts every way out."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,10 @@ import pytest
 
 from agent.permissions.reach import FILTERING
 from agent.sandbox import RUNGS, Rung, Sandbox
-from tests.support.command import refold
+from tests.support.command import argv, refold, script
 from tests.support.doorway import Site
 from tests.support.extended import Talk, World, call
-from tests.support.processes import running
+from tests.support.processes import gone, running, within
 
 PRESENT = [rung for rung in RUNGS if rung.kind in FILTERING and not rung.why_not()]
 GET = "import sys, urllib.request\nfor url in sys.argv[1:]:\n    "
@@ -52,8 +54,8 @@ def test_the_model_is_told_what_was_refused_and_which_rule_would_allow_it(world:
     (world.ws.parent / "temp").mkdir()
     with Site() as site:
         urls = [f"http://localhost:{site.port}/a", "http://localhost:1/b", "https://pypi.example/c"]
-        script = [call("bash", command=get(*urls)), call("bash", command=get(*urls[:2])), call("bash", command="true")]
-        with world.open(*script, mode="auto", allow=(f"fetch(localhost:{site.port})",)) as talk:
+        plays = [call("bash", command=get(*urls)), call("bash", command=get(*urls[:2])), call("bash", command="true")]
+        with world.open(*plays, mode="auto", allow=(f"fetch(localhost:{site.port})",)) as talk:
             confine(talk, world, rung)
             talk.say()
             told = [refusal("localhost:1"), refusal("pypi.example:443", "pypi.example")]
@@ -68,8 +70,8 @@ def test_the_model_is_told_what_was_refused_and_which_rule_would_allow_it(world:
 def test_a_background_command_tells_it_when_it_is_read(world: World, rung: Rung) -> None:
     (world.ws.parent / "temp").mkdir()
     slow = f"sleep 2; {get('http://docs.example/b')}"
-    script = [call("bash", command=slow, background=True), call("jobs", action="wait", id=1, seconds=60)]
-    with world.open(*script, mode="auto", allow=("fetch(example.org)",)) as talk:
+    plays = [call("bash", command=slow, background=True), call("jobs", action="wait", id=1, seconds=60)]
+    with world.open(*plays, mode="auto", allow=("fetch(example.org)",)) as talk:
         confine(talk, world, rung)
         talk.say()
         started, waited = talk.results
@@ -83,8 +85,8 @@ def test_in_plan_and_without_a_rule_nothing_is_reached(world: World, rung: Rung,
     (world.ws.parent / "temp").mkdir()
     with Site() as site:
         allow = (f"fetch(localhost:{site.port})",) if mode == "plan" else ()
-        script: list[Any] = [call("bash", command=get(f"http://localhost:{site.port}/a"))]
-        with world.open(*script, mode=mode, allow=allow) as talk:
+        plays: list[Any] = [call("bash", command=get(f"http://localhost:{site.port}/a"))]
+        with world.open(*plays, mode=mode, allow=allow) as talk:
             confine(talk, world, rung)
             talk.say()
             assert talk.results == ["ok: URLError"]
@@ -105,13 +107,49 @@ def test_a_rule_counts_from_the_next_request_on(world: World, rung: Rung) -> Non
             assert (first, talk.results) == ([f"ok: HTTPError\n{refusal(host)}"], ["ok: page /a"])
 
 
+def test_what_goes_on_in_plan_reaches_nothing_from_then_on(world: World, rung: Rung) -> None:
+    (world.ws.parent / "temp").mkdir()
+    with Site() as site:
+        address = f"http://localhost:{site.port}/a"
+        waiting = f"until [ -e go ]; do sleep 0.1; done; {get(address)}"
+        plays = [call("bash", command=waiting, background=True), {"text": "it runs"}]
+        plays += [call("jobs", action="wait", id=1, seconds=60)]
+        with world.open(*plays, mode="auto", allow=(f"fetch(localhost:{site.port})",)) as talk:
+            confine(talk, world, rung)
+            talk.say()
+            talk.session.permissions.set_mode("plan")
+            world.put("go", "")
+            talk.say()
+            told = f"[the sandbox refused localhost:{site.port}; the mode plan reaches no host]"
+            assert talk.results == [f"ok: HTTPError\n{told}\n[exit code 0]"]
+        assert site.heard == []
+
+
+def test_after_kill_9_its_command_is_gone_and_the_next_session_clears_up(world: World, tmp_path: Path) -> None:
+    model = script(tmp_path / "script.jsonl", call("bash", command="touch begun; sleep 4772; true"))
+    words = argv("-p", "go", "--model", model, "--permission-mode", "auto", "--allow", "fetch(example.org)")
+    env = {**os.environ, "REFOLD_HOME": str(world.own), "REFOLD_ENV_FILE": ""}
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(words, cwd=world.ws, env=env, stdin=quiet, stdout=quiet, stderr=quiet)
+    try:
+        assert within(60, lambda: (world.ws / "begun").exists())
+    finally:
+        process.kill()
+        process.wait()
+    assert gone(str(world.ws), 30)
+    [left] = (world.own / "net").iterdir()
+    with world.open(call("bash", command="true"), mode="auto", allow=("fetch(example.org)",)) as talk:
+        talk.say()
+        assert not left.exists()
+
+
 def test_the_doors_of_a_session_end_with_it(world: World, rung: Rung) -> None:
     (world.ws.parent / "temp").mkdir()
     with world.open(call("bash", command="true"), mode="auto", allow=("fetch(example.org)",)) as talk:
         confine(talk, world, rung)
         talk.say()
         assert len(list((world.own / "net").iterdir())) == 1
-    assert (list((world.own / "net").iterdir()), running("enter.py /dev/refold")) == ([], [])
+    assert (list((world.own / "net").iterdir()), running(str(world.ws))) == ([], [])
 
 
 def test_explain_names_the_hosts(world: World, rung: Rung) -> None:

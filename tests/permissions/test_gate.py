@@ -284,6 +284,17 @@ def test_what_a_rule_for_a_host_does_not_open(place: Place) -> None:
     assert place.bash(place.gate("auto", *HOSTS, deny="bash(curl)"), "curl https://docs.example/x").decision == "deny"
 
 
+def test_the_question_for_a_page_says_what_a_rule_opens_beside_it(place: Place) -> None:
+    page = {"url": "https://docs.example/x"}
+    asked = [place.judge(place.gate(mode, sandbox=kind), "fetch", **page) for mode, kind in (
+        ("auto", "bwrap"), ("auto", "landlock"), ("ask", "bwrap"),
+    )]  # fmt: skip
+    plain = "nobody has allowed docs.example"
+    assert [found.reason for found in asked] == [
+        f"{plain}; with a rule for it commands in the sandbox reach it, too", plain, plain,
+    ]  # fmt: skip
+
+
 def test_package_managers_go_where_they_go_by_themselves(place: Place) -> None:
     def decided(command: str, *rules: str) -> tuple[str, str]:
         found = place.bash(place.gate("auto", *rules, sandbox="bwrap"), command)

@@ -252,8 +252,7 @@ from agent.sandbox import RUNGS
 box = Sandbox(base / "ws", base / "home", rungs=[r for r in RUNGS if r.kind == kind], temporary=[base / "temp"])
 gate = Permissions("auto", root=base / "ws", home=base / "home", sandbox=box, extra=[parse_rule("fetch(example.org)")])
 box.rules, box.doors = gate, Doors(str(base / "home"), Reach(gate.rules))
-# Put together here, so that this program's own command line is not taken for the command's.
-subprocess.run(box.wrap(["bash", "-c", "sleep 47{0}; true".format(71)], base / "ws", "workspace", hosts=True))
+subprocess.run(box.wrap(["bash", "-c", "touch begun; sleep 4771"], base / "ws", "workspace", hosts=True))
 """
 
 
@@ -263,21 +262,36 @@ def test_after_kill_9_nothing_of_it_is_left(world: World) -> None:
         (base / name).mkdir(parents=True)
     words = [sys.executable, "-c", PROGRAM, str(base), world.rung.kind]
     process = subprocess.Popen(words, cwd=CHECKOUT)
-    assert within(SECONDS, lambda: bool(running("sleep 4771")))
     net = base / "home" / "net"
-    assert running("enter.py --") == [] and len(list(net.iterdir())) == 1
-    process.kill()
-    process.wait()
-    # The commands of a session are ended by its keeper; here it is the test that does.
-    for left in running("sleep 4771"):
-        with suppress(ProcessLookupError):
-            os.kill(left.pid, signal.SIGKILL)
-    assert gone("sleep 4771", SECONDS)
+    try:
+        assert within(SECONDS, lambda: (base / "ws" / "begun").exists())
+        # What opened the way has become the command itself.
+        assert [p for p in running(str(base)) if p.line.startswith(f"{sys.executable} -I")] == []
+        assert len(list(net.iterdir())) == 1
+    finally:
+        process.kill()
+        process.wait()
+        # The commands of a session are ended by its keeper; here it is the test that does.
+        for left in running(str(base)):
+            with suppress(ProcessLookupError):
+                os.kill(left.pid, signal.SIGKILL)
+    assert gone(str(base), SECONDS)
     doors = Doors(str(base / "home"), Reach([]))
     doors.open()
-    mine = [folder for folder in net.iterdir()]
+    mine = list(net.iterdir())
     doors.close()
     assert (len(mine), list(net.iterdir())) == (1, [])
+
+
+def test_where_no_door_can_be_made_a_command_runs_without_and_that_is_told(world: World) -> None:
+    (world.home / "net").write_text("in the way")
+    world.allow("fetch(example.org)")
+    code = f"import os; {ENV}"
+    clean = ["env", *(f"-u{name}" for name in os.environ if name.upper().endswith("_PROXY"))]
+    ended, out, errors, told = world.run(*clean, sys.executable, "-I", "-c", code)
+    assert (ended, out, errors) == (0, "[] False\n", "")
+    assert told == [f"[no host can be reached from the sandbox: {world.home / 'net'}: it is there already]"]
+    assert world.box.refused([]) == []
 
 
 def test_a_door_that_nobody_comes_to_is_shut_with_the_session(world: World) -> None:
