@@ -209,6 +209,8 @@ class Life:
         folded = [seq for seq, fate in engine.fates().items() if fate not in ("shown", "left out: orphan")]
         for seq in self.random.sample(folded, min(3, len(folded))):
             record = engine.history.get(seq).record  # type: ignore[union-attr]
+            if getattr(record, "name", "") == "recall":
+                continue  # its own words say where a page goes on
             blob = getattr(record, "blob", "")
             whole = engine.log.blobs.get(blob).decode("utf-8", "replace") if blob else record.text
             if "".join(_pages(engine, seq)).replace("\n", "").find(whole.replace("\n", "")[:50_000]) < 0:
