@@ -11,12 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from agent.exits import Exit
+from agent.pipes import CLOSED, reader_left
 from runtime.crew import total
 from runtime.events import AnswerRecorded, Event, RequestSent, TaskEvent, TextDelta, ToolFinished
 from transcripts.records import Usage
 
 GRACE = 10.0
 """Seconds a turn gets to end by itself after it was asked to; then its task is cancelled."""
+
+LOOK = 0.2
+"""Seconds between two looks whether anybody still reads standard output."""
 
 SIGNALS = {
     signal.SIGINT: (Exit.INTERRUPTED, "interrupted by Ctrl-C (SIGINT)"),
@@ -66,6 +70,7 @@ class Guard:
     """What ends that which runs beside the turns: a check."""
     started: float = field(default_factory=time.monotonic)
     _signals: int = 0
+    _next_look: asyncio.TimerHandle | None = None
     _said: str = ""
 
     @property
@@ -143,9 +148,12 @@ class Guard:
             loop.add_signal_handler(number, self._signalled, number)
         seconds = self.limits.seconds
         timer = loop.call_later(max(0.0, seconds), self._late) if seconds is not None else None
+        self._look()
         try:
             yield
         finally:
+            if self._next_look is not None:
+                self._next_look.cancel()
             if timer is not None:
                 timer.cancel()
             for number in SIGNALS:
@@ -159,6 +167,13 @@ class Guard:
         elif self._signals > 2:
             os._exit(code)
         self.stop(code, number.name.lower(), why)
+
+    def _look(self) -> None:
+        """A reader that leaves while nothing is written would be found out only when there is something to say."""
+        if reader_left(1):
+            self.stop(Exit.FAILED, "output_closed", CLOSED)
+        else:
+            self._next_look = asyncio.get_running_loop().call_later(LOOK, self._look)
 
     def _late(self) -> None:
         self.stop(Exit.LIMIT, "timeout", f"the limit of {self.limits.seconds:g} s (--timeout) was reached")

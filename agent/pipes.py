@@ -19,6 +19,16 @@ HURRY = 2.0
 """Seconds a reader that does not read can hold up a run that has been stopped."""
 
 
+CLOSED = "standard output was closed by its reader"
+
+
+def reader_left(number: int) -> bool:
+    """Whether nobody can read any more what is written to this stream: the other end of its pipe or socket is closed."""
+    poll = select.poll()
+    poll.register(number, 0)
+    return any(found & (select.POLLERR | select.POLLHUP) for _, found in poll.poll(0))
+
+
 class OutputClosed(Exception):
     """Nobody can receive what is written; the message says why."""
 
@@ -65,6 +75,6 @@ class Pipe:
         try:
             return os.write(self.number, data)
         except BrokenPipeError:
-            raise OutputClosed("standard output was closed by its reader") from None
+            raise OutputClosed(CLOSED) from None
         except OSError as error:
             raise OutputClosed(f"standard output cannot be written: {error.strerror}") from None
