@@ -110,6 +110,8 @@ async def _stopped(task: asyncio.Future[Any]) -> None:
     if not task.done():
         task.cancel()
         await asyncio.wait((task,))
+        if not task.cancelled():
+            task.exception()  # looked at: calls gathered and cancelled would else be complained of when they are gone
 
 
 def _keep_part(crew: Crew, call: ToolCall) -> None:

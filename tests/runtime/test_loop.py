@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 from typing import Annotated
 
@@ -102,6 +103,23 @@ def test_a_turn_is_told_in_order(tmp_path):
         "user", "request", "assistant", "usage", "tool_started", "tool_result", "request", "assistant", "usage",
         "turn_end",
     ]  # fmt: skip
+
+
+def test_reading_calls_that_are_stopped_leave_nobody_to_complain(tmp_path, caplog):
+    calls = [call("look", at="slow", wait=60.0), call("look", at="slower", wait=60.0)]
+    rig = Rig([{"calls": calls}, "Done."], tmp_path)
+
+    async def stopped() -> None:
+        task = asyncio.ensure_future(rig.turn())
+        while not rig.toolbox.ctx.state.get("started"):
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(stopped())
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records] == []
+    assert rig.run("again")[-1].reason == "done"
 
 
 def test_reading_calls_run_side_by_side_and_answer_in_order(tmp_path):

@@ -79,17 +79,22 @@ def reckon(lines: list[Line]) -> Iterator[Reckoned]:
             yield Reckoned(line, folds[-1] if folds else None, rewound, list(messages))
 
 
-def disagreements(reckoned: Reckoned, body: dict[str, Any]) -> Iterator[str]:
-    """Where a request that was sent is not what its log says it is."""
-    wire = [m for m in body["messages"] if m["role"] != "system"]
+def sent(body: dict[str, Any]) -> str:
+    """The hash of what a request shows, as the log notes it."""
     system = next((m["content"] for m in body["messages"] if m["role"] == "system"), "")
     sha = hashlib.sha256()
-    for message in wire:
-        sha.update(_json(message) + b",")
+    for message in body["messages"]:
+        if message["role"] != "system":
+            sha.update(_json(message) + b",")
     sha.update(_json(system) + _json(body.get("tools", [])))
-    if sha.hexdigest() != reckoned.request["view"]:
+    return sha.hexdigest()
+
+
+def disagreements(reckoned: Reckoned, body: dict[str, Any]) -> Iterator[str]:
+    """Where a request that was sent is not what its log says it is."""
+    if sent(body) != reckoned.request["view"]:
         yield "the hash of what was sent is not the one that is noted"
-    rest, at = list(_flat(wire)), 0
+    rest, at = list(_flat([m for m in body["messages"] if m["role"] != "system"])), 0
     for role, words in reckoned.shown():
         at = _found(rest, at, role, words)
         if at < 0:

@@ -3,6 +3,7 @@ moment, refuses in the words of many providers, and writes notes as bad as any m
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -136,8 +137,9 @@ def whimsical(state: Whims) -> Iterator[Whims]:
             if status != 200:
                 self.wfile.write((entry if isinstance(entry, str) else json.dumps(entry)).encode())
                 return
-            for piece in sse(entry, "m"):
-                self.wfile.write(piece)
+            with contextlib.suppress(ConnectionError):  # the person has stopped it
+                for piece in sse(entry, "m"):
+                    self.wfile.write(piece)
 
     with listening(Handler) as port:
         state.url = f"http://127.0.0.1:{port}/v1"

@@ -17,8 +17,8 @@ from agent.rewinding import rewind_conversation, turns
 from agent.session import Session
 from agent.settings import Settings
 from runtime.context.unfold import unfold
-from runtime.events import Event, TurnEnded
-from tests.support.reckoning import Line, disagreements, lines_of, reckon
+from runtime.events import Event, ToolFinished, TurnEnded
+from tests.support.reckoning import Line, Reckoned, disagreements, lines_of, reckon, sent
 from tests.support.whimsical import NOTES, WORDINGS, Whims
 from transcripts.records import Image
 
@@ -75,7 +75,7 @@ class Life:
         self.told = window if r.random() < 0.5 else None
         self.faults: list[str] = []
         self.events: list[Event] = []
-        self.left = self.number = 0
+        self.left = self.number = self.stops = 0
         self.log = b""
         self.model = self.models[0]
 
@@ -126,10 +126,10 @@ class Life:
 
     @property
     def deeds(self) -> list[Any]:
+        often = [self.say] * 3 + [self.stop] * 2 + [self.resume] * 2
         return [
-            self.say, self.say, self.say, self.compact, self.undo, self.pin, self.pin_all, self.unpin, self.unfold,
-            self.preview, self.resume, self.resume, self.use_other, self.other_window, self.rewind, self.other_whims,
-            self.recall,
+            *often, self.steer, self.compact, self.undo, self.pin, self.pin_all, self.unpin, self.unfold, self.preview,
+            self.use_other, self.other_window, self.rewind, self.other_whims, self.recall,
         ]  # fmt: skip
 
     async def say(self) -> None:
@@ -142,6 +142,29 @@ class Life:
         images = tuple(self._image() for _ in range(r.choice((0, 0, 0, 0, 1, 60))))
         async with contextlib.aclosing(self.session.send(text, images)) as events:
             await self._follow(events, f"say {len(text)} {len(images)}")
+
+    async def stop(self) -> None:
+        """Stops a turn somewhere in it; now and then the session is opened again right after."""
+        self.left = 12
+        last = self.random.randrange(1, 60)
+        async with contextlib.aclosing(self.session.send("Go on, I may stop you.")) as events:
+            seen = 0
+            async for _ in events:
+                seen += 1
+                if seen == last:
+                    self.session.interrupt()
+                    self.stops += 1
+        if self.random.random() < 0.5:
+            self.session.settle()
+            await self.resume()
+
+    async def steer(self) -> None:
+        """Says something while the model works."""
+        self.left = 6
+        async with contextlib.aclosing(self.session.send("Do it, and listen.")) as events:
+            async for event in events:
+                if isinstance(event, ToolFinished) and self.random.random() < 0.3:
+                    self.session.steer(self.random.choice(SAID) * self.random.choice((1, 1, 400)))
 
     async def compact(self) -> None:
         await self._follow(self.session.compact(self.random.choice(("", "the port", "x" * 3_000))), "compact")
@@ -295,19 +318,32 @@ def faults_of(life: Life) -> list[str]:
     lines = lines_of(life.session.path)
     reckoned, seen = list(reckon(lines)), life.server.seen
     out = [*life.faults, *life.server.malformed]
-    if len(reckoned) != len(seen):
-        out.append(f"{len(reckoned)} requests in the log, {len(seen)} at the server")
+    # Of a request that the person stopped at once the server may know nothing.
+    if not 0 <= len(reckoned) - len(seen) <= life.stops:
+        out.append(f"{len(reckoned)} requests in the log, {len(seen)} at the server, {life.stops} stopped")
     last: tuple[Any, str] | None = None
-    for one, (body, _) in zip(reckoned, seen, strict=False):
+    for one, body in _pairs(reckoned, [body for body, _ in seen]):
         out += [f"request #{one.request['seq']}: {what}" for what in disagreements(one, body)]
         raw = json.dumps(body["messages"])
         view = (one.fold and one.fold["id"], body["model"], body["messages"][0], one.rewound)
-        if last and last[0] == view and not raw.startswith(last[1][:-1]):
+        # Where an answer was stopped before it began, the person's next words stand behind those without one.
+        if last and last[0] == view and not raw.startswith(last[1].rstrip(']}"')):
             out.append(f"request #{one.request['seq']}: does not go on from the one before")
         last = view, raw
     if (life.work / "by-the-notes").exists():
         out.append("a call in the notes was run")
     return out + [what for line in lines for what in _of_record(line)] + list(_loops(lines))
+
+
+def _pairs(reckoned: list[Reckoned], bodies: list[dict[str, Any]]) -> Iterator[tuple[Reckoned, dict[str, Any]]]:
+    """Each request of the server with the one of the log that says it was sent, in order."""
+    at = 0
+    for body in bodies:
+        sha = sent(body)
+        found = next((n for n in range(at, len(reckoned)) if reckoned[n].request["view"] == sha), at)
+        if found < len(reckoned):
+            yield reckoned[found], body
+        at = found + 1
 
 
 def _of_record(line: Line) -> Iterator[str]:
