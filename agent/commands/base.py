@@ -7,6 +7,7 @@ suggestions). A command talks to the person through a Face and knows nothing of 
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import pkgutil
@@ -155,6 +156,12 @@ def _of_module(module: Any) -> Command:
         complete=getattr(module, "complete", None),
         while_busy=getattr(module, "WHILE_BUSY", False),
     )
+
+
+def nearest(commands: dict[str, Command], name: str) -> str:
+    """The name or alias that was probably meant; "" where none is near."""
+    names = [n for c in commands.values() for n in (c.name, *c.aliases)]
+    return next(iter(difflib.get_close_matches(name.lower(), names, 1, 0.6)), "")
 
 
 def find(commands: dict[str, Command], name: str) -> Command | None:

@@ -141,7 +141,7 @@ class _Evening:
 
     def _catch_signals(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             loop.add_signal_handler(number, self._leave, 128 + number)
 
     def _leave(self, code: int) -> None:

@@ -9,10 +9,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import TextIO
-
-from prompt_toolkit.input.vt100 import Vt100Input
-from prompt_toolkit.key_binding import KeyPress
 
 ASK = "\x1b]11;?\x1b\\\x1b[c"
 
@@ -31,7 +27,6 @@ _FAMILIES = (
     "xterm", "tmux", "rxvt", "alacritty", "foot", "kitty", "wezterm", "ghostty", "konsole", "gnome", "vte", "iterm",
     "contour", "mintty", "st-", "putty", "nsterm",
 )  # fmt: skip
-_PASTE_END = "\x1b[201~"
 
 
 def answers(env: Mapping[str, str]) -> bool:
@@ -97,34 +92,3 @@ class Answers:
             return ""
         self._given, self._held = self._held, ""
         return self._given
-
-
-class Keys(Vt100Input):
-    """The keys of a terminal, without its answers. A paste of any length is searched for its end once."""
-
-    def __init__(self, stdin: TextIO, answers: Answers) -> None:
-        super().__init__(stdin)
-        self._answers = answers
-        self._pieces: list[str] = []
-        self._tail = ""
-
-    def read_keys(self) -> list[KeyPress]:
-        self._feed(self._answers.take(self.stdin_reader.read(1 << 16)))
-        return self._taken()
-
-    def flush_keys(self) -> list[KeyPress]:
-        self._feed(self._answers.give_up())
-        self.vt100_parser.flush()
-        return self._taken()
-
-    def _feed(self, data: str) -> None:
-        tail = self._tail + data
-        self._tail = tail[-len(_PASTE_END) :]
-        self._pieces.append(data)
-        if not self.vt100_parser._in_bracketed_paste or _PASTE_END in tail:  # pyright: ignore[reportPrivateUsage]
-            whole, self._pieces = "".join(self._pieces), []
-            self.vt100_parser.feed(whole)
-
-    def _taken(self) -> list[KeyPress]:
-        taken, self._buffer = self._buffer, []
-        return taken

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from agent.commands._own import commands_for
-from agent.commands.base import Command, find
+from agent.commands.base import Command, find, nearest
 from agent.extend.extensions import UNTRUSTED
 from agent.identity import git_branch
 from agent.permissions import MODES
@@ -184,7 +184,7 @@ class Chat:
         idle = not self.busy
         if line.startswith("/") and not _is_path(line):
             self._start_command(line)
-        elif line.startswith("!") and line.strip("! "):
+        elif self.deck.editor.runs and line.strip("! "):
             self._start_shell(line)
         else:
             self.deck.editor.take()
@@ -196,7 +196,10 @@ class Chat:
         name, _, words = line[1:].partition(" ")
         command = find(self.commands, name)
         if command is None:
-            self._hint(f"There is no command /{name}. /help lists them.")
+            near = nearest(self.commands, name)
+            self._hint(
+                f"There is no command /{one_line(name, 40)}. {f'Is it /{near}?' if near else '/help lists them.'}"
+            )
         elif self.busy and not command.while_busy:
             self._hint(f"/{name} has to wait until this is over; Esc stops it.")
         else:
@@ -248,11 +251,15 @@ class Chat:
             else:
                 self._hint("Esc again clears the input.")
         elif "rewind" in self.commands and self._again("esc"):
+            self._status.hint = ""
+            deck.line_ended()
             self._start_command("/rewind")
         deck.screen.refresh()
 
     def control_c(self) -> None:
         """Ctrl-C: clears the input, else stops what runs, else (the second time) quits."""
+        if self.deck.screen.is_away:
+            return  # it is meant for the program that has the terminal
         if self.deck.editor.text:
             self.deck.editor.clear()
         elif self._again("c"):
@@ -377,8 +384,7 @@ class Chat:
 
     def _sign(self) -> tuple[str, str]:
         theme = self.deck.screen.theme
-        shell = self.deck.editor.text.startswith("!")
-        return ("class:shell" if shell else "class:accent"), theme.sign("› ", "> ")
+        return ("class:shell" if self.deck.editor.runs else "class:accent"), theme.sign("› ", "> ")
 
 
 def _is_path(line: str) -> bool:

@@ -15,6 +15,8 @@ _SEQUENCE = re.compile(
 )
 """Whole sequences. One that opens a string and never closes it loses only its opening: it must not hide text."""
 
+_LINE_ENDS = re.compile("\r\n|[\u2028\u2029]")
+
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 """What is left of controls, the marks that turn the reading direction round, and halves of characters."""
 
@@ -23,7 +25,7 @@ def plain(text: str) -> str:
     """The text as letters, newlines and tabs. Of a line that overwrites itself (progress bars) the last state stays."""
     if text.isascii() and text.isprintable():
         return text
-    text = _SEQUENCE.sub("", text.replace("\r\n", "\n"))
+    text = _SEQUENCE.sub("", _LINE_ENDS.sub("\n", text))
     if "\r" in text:
         text = "\n".join(_last_state(line) for line in text.split("\n"))
     return _CONTROL.sub("", text)
@@ -31,7 +33,7 @@ def plain(text: str) -> str:
 
 def pasted(text: str) -> str:
     """A pasted text as it goes into the input: every kind of line end is a newline, no controls."""
-    return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    return _CONTROL.sub("", _SEQUENCE.sub("", _LINE_ENDS.sub("\n", text).replace("\r", "\n")))
 
 
 def one_line(text: str, width: int = 200) -> str:

@@ -39,11 +39,17 @@ class Editor:
         self._pastes: dict[str, str] = {}
         self._images: dict[str, Path] = {}
         self._count = 0
+        self._begun = ""
         self.aside: list[str] = []
 
     @property
     def text(self) -> str:
         return self.buffer.text
+
+    @property
+    def runs(self) -> bool:
+        """Whether the text is a command of the person's, after `!`. Lines that were pasted are not: they may be CSS."""
+        return self.text.lstrip().startswith("!") and not (self._begun and self.text.startswith(self._begun))
 
     def insert(self, text: str) -> None:
         """Inserts what was typed."""
@@ -57,6 +63,8 @@ class Editor:
             return
         lines = text.count("\n") + 1
         if len(text) <= CHIP_CHARS and lines <= CHIP_LINES:
+            if lines > 1 and not self.buffer.document.text_before_cursor.strip():
+                self._begun = text.partition("\n")[0]
             self.buffer.insert_text(text)
             return
         size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"

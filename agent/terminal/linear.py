@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from agent.commands._own import commands_for, expanded
-from agent.commands.base import Choice, find
+from agent.commands.base import Choice, find, nearest
 from agent.permissions import Approval, Verdict
 from agent.session import Session
 from agent.settings import Settings
@@ -138,9 +138,11 @@ class Linear:
         if line.startswith("!") and line.strip("! "):
             await self._shell(line)
         elif line.startswith("/") and "/" not in name:
-            command = find(commands_for(self._session), name)
+            commands = commands_for(self._session)
+            command = find(commands, name)
             if command is None:
-                self.say(f"There is no command /{name}. /help lists them.", "warn")
+                near = nearest(commands, name)
+                self.say(f"There is no command /{name}. {f'Is it /{near}?' if near else '/help lists them.'}", "warn")
             else:
                 await command.run(self, words.strip())
         else:

@@ -33,7 +33,11 @@ _WRITE_TEXT = (
 
 def edit(text: str, env: Mapping[str, str]) -> str:
     """The text as the person's editor ($VISUAL, $EDITOR, else vi) left it. Raises OSError where there is none."""
-    command = shlex.split(env.get("VISUAL") or env.get("EDITOR") or "vi")
+    named = env.get("VISUAL") or env.get("EDITOR") or "vi"
+    try:
+        command = shlex.split(named)
+    except ValueError as error:
+        raise OSError(f"{named}: {error}") from None
     handle, name = tempfile.mkstemp(suffix=".md", prefix="refold-")
     path = Path(name)
     try:

@@ -22,7 +22,7 @@ from prompt_toolkit.layout import (
     VerticalAlign,
     Window,
 )
-from prompt_toolkit.layout.processors import ConditionalProcessor, PasswordProcessor
+from prompt_toolkit.layout.processors import ConditionalProcessor, PasswordProcessor, TabsProcessor
 
 from agent.terminal.clean import one_line
 from agent.terminal.dialogs import Picker
@@ -115,7 +115,7 @@ class Region:
         return self._size()[0]
 
     def _tail(self) -> Rows:
-        room = max(2, min(TAIL, self._size()[1] // 2 - 1))
+        room = max(2, min(TAIL, self._size()[1] // 3))
         return self._live.tail[-room:]
 
     def _rows(self, rows: Callable[[], Rows]) -> ConditionalContainer:
@@ -139,7 +139,9 @@ class Region:
         secret = ConditionalProcessor(
             PasswordProcessor(), Condition(lambda: self._live.field_secret and buffer is self.field)
         )
-        control = BufferControl(buffer, input_processors=[ChipColours(), ClusterCells(), secret])
+        control = BufferControl(
+            buffer, input_processors=[ChipColours(), ClusterCells(), TabsProcessor(char1=" ", char2=" "), secret]
+        )
         return Window(
             control,
             wrap_lines=True,

@@ -7,6 +7,7 @@ drawn again, in one write. No alternate screen, no mouse, and one question to th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import select
 import signal
@@ -20,11 +21,13 @@ from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.key_binding import KeyBindingsBase
 from prompt_toolkit.layout import Layout
-from prompt_toolkit.layout.screen import Screen as Cells
 from prompt_toolkit.styles import Style
 
-from agent.terminal.background import ASK, Answers, Keys, is_light
+from agent.terminal.background import ASK, Answers, is_light
 from agent.terminal.clean import one_line
+from agent.terminal.front import cooked, in_front
+from agent.terminal.inline import INSIDE, Inline
+from agent.terminal.input import TerminalInput
 from agent.terminal.keyboard import protocol
 from agent.terminal.output import InlineOutput, color_depth, reflows
 from agent.terminal.theme import Theme, color_level
@@ -55,41 +58,10 @@ WIDEST = 120
 """Columns that prose may take: longer lines are hard to read."""
 
 
-INSIDE = "\x1b7\x1b8"
-"""Saves and restores the cursor, which changes nothing, unless the terminal has just got lower and left the cursor
-outside: then it is inside again before anything is drawn relative to it."""
-
-
-class _Inline(Application[int]):
-    """The application, with one thing more: a terminal that wraps lines anew on a resize moves the live lines."""
-
-    reflowing = False
-
-    def _on_resize(self) -> None:
-        self.output.write_raw(INSIDE)
-        cells = self.renderer.last_rendered_screen
-        if cells is not None and self.reflowing:
-            self.output.cursor_up(_rows_gained(cells, self.output.get_size().columns, self._cursor_row(cells)))
-        super()._on_resize()
-
-    def _cursor_row(self, cells: Cells) -> int:
-        return cells.get_cursor_position(self.layout.current_window).y
-
-
 def without_edges(lines: list[Line]) -> list[Line]:
     """Lines without empty ones at both ends."""
     full = [n for n, line in enumerate(lines) if line]
     return lines[full[0] : full[-1] + 1] if full else []
-
-
-def _rows_gained(cells: Cells, width: int, upto: int) -> int:
-    """Rows that the live lines above the cursor take more, once they are wrapped to this width."""
-    gained = 0
-    for y in range(upto):
-        row = cells.data_buffer[y]
-        used = max((x for x, char in row.items() if char.char != " "), default=-1) + 1
-        gained += max(0, -(-used // max(width, 1)) - 1)
-    return gained
 
 
 class Screen:
@@ -109,17 +81,18 @@ class Screen:
         self._short = False
         self._paper: Paper | None = None
         self._papers: Callable[[int, Theme, str], Paper] | None = None
-        self._app: _Inline | None = None
+        self._app: Inline | None = None
         self._answers = Answers(self._heard)
         self._told: Callable[[bool], None] | None = None
         self._leaving: asyncio.Task[None] | None = None
+        self._away = 0
 
     def build(self, layout: Layout, keys: KeyBindingsBase) -> None:
         """Makes the application; to be called once, before `run`."""
-        app = _Inline(
+        app = Inline(
             layout=layout,
             key_bindings=keys,
-            input=Keys(sys.stdin, self._answers),
+            input=TerminalInput(sys.stdin, self._answers),
             output=self.output,
             style=Style.from_dict(self.theme.toolkit()),
             include_default_pygments_style=False,
@@ -130,7 +103,8 @@ class Screen:
             after_render=self._after_frame,
         )
         app.ttimeoutlen, app.timeoutlen = ESCAPE_WAIT, CHORD_WAIT
-        app.reflowing = reflows(self._env)
+        app.reflowing, app.pulling = reflows(self._env), bool(self._env.get("TMUX"))
+        app.size = self.output.get_size()
         self._app = app
 
     @property
@@ -198,6 +172,7 @@ class Screen:
             asyncio.get_running_loop().call_soon(begin)
 
         self._modes(True)
+        self._catch_stops()
         try:
             return await self.app.run_async(pre_run=soon, set_exception_handler=False)
         except EOFError:  # the terminal's input is at its end: nobody can type any more
@@ -206,6 +181,11 @@ class Screen:
             self._modes(False)
             self.output.release()
             self._write_queue()
+
+    @property
+    def is_away(self) -> bool:
+        """Whether something else has the terminal."""
+        return self._away > 0
 
     def keys_wait(self) -> bool:
         """Whether keys were pressed that nobody has taken yet."""
@@ -256,12 +236,18 @@ class Screen:
         self.output.hold()
         self.output.write_raw(INSIDE)
         if self._queue:
+            self._pushed_out()
             self.output.write_raw("\x1b[?2026h")
             app.renderer.erase(leave_alternate_screen=False)
             self._write_queue()
             self.output.write_raw("\x1b[?2026l")
         elif self._shrinks(app):
             app.renderer.erase(leave_alternate_screen=False)
+
+    def _pushed_out(self) -> None:
+        """Text stands below the rows that were pushed out now: they are part of the scrollback."""
+        if self._app is not None:
+            self._app.pushed = 0
 
     def _after_frame(self, app: Application[Any]) -> None:
         self.output.release()
@@ -299,11 +285,13 @@ class Screen:
         """Gives the terminal to something else (an editor, a pager) and takes it back."""
         await self._quiet()
         async with in_terminal():
+            self._away += 1
             self._modes(False)
             try:
                 return await work()
             finally:
                 self._modes(True)
+                self._away -= 1
 
     def _modes(self, on: bool) -> None:
         """Switches what the terminal does differently for us: keys told apart, a title of our own."""
@@ -332,9 +320,36 @@ class Screen:
         self.output.flush()
 
     async def suspend(self) -> None:
-        """Ctrl-Z: the shell has the terminal until `fg`."""
+        """Ctrl-Z, or SIGTSTP from elsewhere: the shell has the terminal until `fg`. Continued in the background it
+        stops again: the terminal is somebody else's."""
 
         async def stop() -> None:
-            os.kill(0, signal.SIGTSTP)
+            loop = asyncio.get_running_loop()
+            loop.remove_signal_handler(signal.SIGTSTP)
+            try:
+                os.kill(0, signal.SIGTSTP)
+                while not in_front():
+                    os.kill(os.getpid(), signal.SIGSTOP)
+            finally:
+                self._catch_stops()
 
-        await self.away(stop)
+        if self._away:  # a program of the person's stops with all that is in the foreground
+            os.kill(os.getpid(), signal.SIGSTOP)
+        else:
+            await self.away(stop)
+
+    def _catch_stops(self) -> None:
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(ValueError, RuntimeError):  # in a thread of its own there are no signals
+            loop.add_signal_handler(signal.SIGTSTP, lambda: self.app.create_background_task(self.suspend()))
+            loop.add_signal_handler(signal.SIGCONT, self._continued)
+
+    def _continued(self) -> None:
+        """Somebody stopped the program in a way it could not see (SIGSTOP), and the shell had the terminal since."""
+        if self._away or not self.app.is_running or not in_front() or not cooked():
+            return
+        self.app.input.raw_mode().__enter__()  # the first of these knows what to restore at the end
+        self.app.renderer.reset()
+        self.output.write_raw("\r")
+        self._modes(True)
+        self.refresh()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,6 +35,33 @@ class Ran:
             text = f"{text[:half]}\n[... {len(text) - TOLD:,} characters left out ...]\n{text[-half:]}"
         end = f"I stopped it after {self.seconds:.1f} s" if self.stopped else f"exit code {self.code}"
         return f"I ran this command myself:\n$ {self.command}\n{text.rstrip()}\n[{end}]"
+
+
+NOT_KEPT = "[It had the terminal: what it said was not kept.]"
+
+_ENVIRONMENT = re.compile(r"(?:\w+=\S*\s+)*(\S+)")
+_FULL_SCREEN = frozenset(
+    (
+        "vi", "vim", "nvim", "view", "vimdiff", "emacs", "nano", "pico", "micro", "helix", "hx", "joe", "mc",
+        "ranger", "nnn", "top", "htop", "btop", "atop", "watch", "tig", "lazygit", "gitui", "fzf", "ssh", "mosh",
+        "telnet", "sftp", "ftp", "tmux", "screen", "sudo", "su", "passwd",
+    )
+)  # fmt: skip
+"""Programs that talk with the person, and so need the terminal itself."""
+
+
+def wants_terminal(command: str) -> bool:
+    """Whether what a line ends with is a program that needs the terminal."""
+    last = re.split(r"&&|\|\||[;|&\n]", command.rstrip("; \n"))[-1].strip()
+    first = _ENVIRONMENT.match(last)
+    return bool(first) and os.path.basename(first[1]) in _FULL_SCREEN
+
+
+def run_in_front(command: str, cwd: Path, env: Mapping[str, str]) -> Ran:
+    """Runs a command that has the terminal, and waits for it; what it says is not kept."""
+    began = time.monotonic()
+    code = subprocess.call([os.environ.get("SHELL") or "/bin/sh", "-c", command], cwd=cwd, env=dict(env))
+    return Ran(command, NOT_KEPT, code, time.monotonic() - began)
 
 
 async def run(command: str, cwd: Path, env: Mapping[str, str], progress: Callable[[str], None]) -> Ran:

@@ -207,8 +207,11 @@ class Talk:
         screen, ctx = self.deck.screen, self.session.toolbox.ctx
         screen.print(blocks.user(line, screen.theme))
         command = line.lstrip("!").strip()
-        with self._live():
-            ran = await shell.run(command, ctx.cwd, ctx.env, self.view.follow_command(command))
+        if shell.wants_terminal(command):
+            ran = await screen.away(lambda: asyncio.to_thread(shell.run_in_front, command, ctx.cwd, ctx.env))
+        else:
+            with self._live():
+                ran = await shell.run(command, ctx.cwd, ctx.env, self.view.follow_command(command))
         self.view.show_command(ran)
         if not line.startswith("!!"):
             self.session.engine.append(User(ran.message(), "shell"))

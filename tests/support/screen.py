@@ -21,10 +21,10 @@ class Terminal:
 
     def __init__(
         self, argv: Sequence[str], *, columns: int = 80, rows: int = 24, env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
+        cwd: Path | None = None, screen: type[pyte.HistoryScreen] = pyte.HistoryScreen,
     ) -> None:  # fmt: skip
         self.raw = bytearray()
-        self.screen = pyte.HistoryScreen(columns, rows, history=20_000, ratio=0.5)
+        self.screen = screen(columns, rows, history=20_000, ratio=0.5)
         self._stream = pyte.ByteStream(self.screen)
         self.process = pexpect.spawn(
             argv[0], list(argv[1:]), dimensions=(rows, columns), env=dict(env) if env else None,

@@ -32,8 +32,10 @@ def test_a_stopped_command_shows_what_it_had_said_and_tells_the_model(chat: Chat
     again = chat([], "--continue")
     again.wait(r"^● \$ echo begun; sleep 30  stopped, \d\.\d s$")
     (result,) = logged(home, "tool_result")
-    assert (result["status"], result["text"].split("\n")[0]) == ("interrupted", "begun")
-    assert "Stopped while it ran" in result["text"]
+    told = (
+        "[interrupted]\n[Stopped while it ran; above is what it had printed. Look at what it did before you repeat it.]"
+    )
+    assert (result["status"], result["text"]) == ("interrupted", f"begun\n{told}")
 
 
 def test_a_call_that_was_asked_about_and_given_up_is_named(chat: Chat) -> None:
