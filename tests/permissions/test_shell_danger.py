@@ -58,6 +58,23 @@ def test_is_not_dangerous(command: str) -> None:
     assert analyse(command).danger == ""
 
 
+HOME_IS_LOST = (
+    "find ~ -delete", "find /tmp/x ~/ -delete", 'find -L "$HOME" -name x -delete', "find ${HOME}/ -exec rm {} +",
+    "find ~/* -delete", "chmod -R 777 ~", "chown -R me $HOME/", "mv ~ /tmp/x", "rsync -a --delete x/ ~/",
+    "dd if=x of=~/.bashrc", "find ~/.. -delete",
+)  # fmt: skip
+HOME_IS_KEPT = (
+    "find ~/x -delete", "chmod -R 777 ~/x/y", "mv ~/x ~/y", "rsync -a --delete x/ ~/y/", "find x -name '~' -delete",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["/root", "/home/someone", "/Users/some one", "/data/homes/x"])
+def test_a_home_is_as_dear_wherever_it_is(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", place)
+    assert [c for c in HOME_IS_LOST if not analyse(c).danger] == []
+    assert [c for c in HOME_IS_KEPT if analyse(c).danger] == []
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_the_shared_cases(row: dict) -> None:
     assert bool(analyse(row["input"]["command"]).danger) is row["expected"]["dangerous"]

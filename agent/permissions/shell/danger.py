@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import dropwhile, takewhile
 
 from agent.permissions.shell import hidden
 from agent.permissions.shell.line import Line
@@ -71,13 +74,26 @@ def _of_hidden(part: Part, line: Line) -> str:
     return ""
 
 
-_HOME = re.compile(r"\"?\$(?:HOME\b|\{HOME\})\"?(?=/)")
+_HOME = re.compile(r"\$(?:HOME\b|\{HOME\})(?=/|$)")
+
+
+def _path(word: Word) -> str:
+    """The path that a word is, with the person's home for $HOME; "" where it is not known."""
+    home = os.path.expanduser("~")
+    text = word.text if word.known else _HOME.sub(lambda _: home, word.text.replace('"', ""))
+    return "" if "$" in text or "`" in text else text
+
+
+def _whole(word: Word) -> str:
+    """The path of a word that names a whole place: one of the system's, a home, or what a home lies in."""
+    path = _path(word)
+    below = os.path.normpath(path.removesuffix("/*") or "/").rstrip("/") + "/"
+    held = path.startswith("/") and f"{os.path.expanduser('~')}/".startswith(below)
+    return path if held or path.startswith("~") and "/" not in path[:-1] or _SYSTEM_PLACE.fullmatch(path) else ""
 
 
 def _place(word: Word) -> str:
-    text = _HOME.sub("/home", word.text.replace('"', "")) if not word.known else word.text
-    if "$" in text or "`" in text:
-        return ""
+    text = _path(word)
     return text if _DEVICE.match(text) or _SYSTEM_FILE.fullmatch(text) or _STARTUP_FILE.fullmatch(text) else ""
 
 
@@ -149,13 +165,15 @@ def _find(args: Sequence[Word]) -> str:
     runs = any(mark in _FIND_MARKS and run.rsplit("/", 1)[-1] in _REMOVERS for mark, run in zip(texts, texts[1:]))
     if "-delete" not in texts and not runs:
         return ""
-    start = next((t for t in texts if not t.startswith("-")), ".")
-    return f"it deletes below {start}" if _SYSTEM_PLACE.fullmatch(start) or start.startswith("~") else ""
+    begun = dropwhile(lambda w: re.fullmatch(r"-[HLP]|-O\d|-D|--", w.text), args)
+    starts = takewhile(lambda w: not re.match(r"[-(!]|\\\(", w.text), begun)
+    start = next((place for w in starts if (place := _whole(w))), "")
+    return f"it deletes below {start}" if start else ""
 
 
 def _dd(args: Sequence[Word]) -> str:
-    target = next((w.text[3:] for w in args if w.text.startswith("of=")), "")
-    return f"it overwrites {target}" if _DEVICE.match(target) or _SYSTEM_FILE.fullmatch(target) else ""
+    target = next((t for w in args if w.text.startswith("of=") and (t := _place(replace(w, text=w.text[3:])))), "")
+    return f"it overwrites {target}" if target else ""
 
 
 def _shred(args: Sequence[Word]) -> str:
@@ -165,10 +183,15 @@ def _shred(args: Sequence[Word]) -> str:
 
 def _rights(args: Sequence[Word]) -> str:
     flags, operands = _flags(args)
-    place = next((w.text for w in operands[1:] if _SYSTEM_PLACE.fullmatch(w.text)), "")
+    place = next((found for w in operands[1:] if (found := _whole(w))), "")
     if place and _has(flags, "R", "--recursive"):
         return f"it changes the rights of everything below {place}"
     return ""
+
+
+def _mirror(args: Sequence[Word]) -> str:
+    deletes = any(w.text.startswith("--del") for w in args)
+    return f"it deletes what is in {args[-1].text} and not in the source" if deletes and _whole(args[-1]) else ""
 
 
 def _kill(args: Sequence[Word]) -> str:
@@ -182,7 +205,7 @@ def _mount(args: Sequence[Word]) -> str:
 
 
 def _move(args: Sequence[Word]) -> str:
-    place = next((w.text for w in args[:-1] if w.text.startswith("/") and _SYSTEM_PLACE.fullmatch(w.text)), "")
+    place = next((found for w in args[:-1] if (found := _whole(w))), "")
     if args and args[-1].text == "/dev/null":
         return "what is moved to /dev/null is lost"
     return f"it moves {place} away" if place else _copy(args)
@@ -263,7 +286,7 @@ def _wipes(program: str, args: Sequence[Word]) -> str:
 _CHECKS = (
     ({"rm"}, _rm), ({"find"}, _find), ({"dd"}, _dd), ({"shred", "srm", "scrub"}, _shred),
     ({"chmod", "chown", "chgrp", "setfacl"}, _rights), ({"kill"}, _kill), ({"mv"}, _move),
-    ({"tee", "truncate", "sponge", "chattr"}, _write), ({"cp", "install", "ln", "rsync"}, _copy),
+    ({"tee", "truncate", "sponge", "chattr"}, _write), ({"cp", "install", "ln", "rsync"}, _copy), ({"rsync"}, _mirror),
     ({"crontab"}, _crontab),
     ({"systemctl"}, _systemctl), ({"mount"}, _mount), ({"sed", "gsed"}, _sed), ({"sysctl"}, _sysctl),
     ({"pkill", "killall"}, _pkill), ({"nc", "ncat", "netcat", "socat"}, _connects),
