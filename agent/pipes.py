@@ -23,7 +23,7 @@ CLOSED = "standard output was closed by its reader"
 
 
 def reader_left(number: int) -> bool:
-    """Whether nobody can read any more what is written to this stream: its pipe or socket is closed at the other end."""
+    """Whether nobody can read any more what is written to this stream: the other end of a pipe or socket is gone."""
     poll = select.poll()
     poll.register(number, 0)
     return any(found & (select.POLLERR | select.POLLHUP) for _, found in poll.poll(0))
