@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtime.context.projection import Patch
+from runtime.context.rounds import SPOKEN
 from runtime.context.sightings import constraints, named
 from transcripts.log import Entry
 from transcripts.records import Checkpoint, ToolCall, ToolResult
@@ -103,7 +104,7 @@ class Signs:
 
     def said(self, entry: Entry) -> None:
         """The person said something."""
-        if entry.record.source != "harness":
+        if entry.record.source in SPOKEN:
             for words in constraints(entry.record.text):
                 self._constraints.append(_Constraint(entry, words, *forbidden(words)))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.context.hashes import UNREADABLE, file_hash
+from runtime.context.rounds import SPOKEN
 from runtime.context.sightings import command_kind, constraints, exit_of, failed_tests, made, named
 from transcripts.log import Entry
 
@@ -46,7 +47,7 @@ def gather(facts: Mapping[str, Any], entries: Iterable[Entry]) -> dict[str, Any]
     for entry in entries:
         if entry.seq <= facts["upto"]:
             continue
-        if entry.kind == "user" and entry.record.source != "harness":
+        if entry.kind == "user" and entry.record.source in SPOKEN:
             _words(out, entry.seq, entry.record.text)
         elif entry.kind == "tool_result":
             _result(out, entry.seq, entry.record)

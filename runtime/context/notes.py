@@ -16,6 +16,7 @@ from runtime.context.draft import Summarise, SummaryFailed
 from runtime.context.estimate import TokenEstimator
 from runtime.context.history import HistoryManager
 from runtime.context.projection import View
+from runtime.context.rounds import SPOKEN
 from runtime.model import Answer, Model, ModelError, ModelView
 from transcripts.log import Entry
 from transcripts.records import Assistant, Record
@@ -111,7 +112,7 @@ class NoteTaker:
         if answer is None:
             raise SummaryFailed("no answer came")
         source.append(replace(answer.usage, purpose="summary"))
-        said = (e.record.text for e in source.history.messages if e.kind == "user")
+        said = (e.record.text for e in source.history.messages if e.kind == "user" and e.record.source in SPOKEN)
         return verified(usable(answer.message, most * 8, words), said)
 
     def _room(self, output: int) -> float:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from runtime.context.rounds import PERSON
 from transcripts.log import Entry
 
 LAST_PROMPTS = 3
@@ -48,7 +49,7 @@ def must_keep(facts: Mapping[str, Any], messages: Sequence[Entry]) -> list[Must]
 
     for seq, words in facts["constraints"]:
         keep("constraint", words, seq)
-    prompts = (e for e in reversed(messages) if e.kind == "user" and e.record.source != "harness")
+    prompts = (e for e in reversed(messages) if e.kind == "user" and e.record.source in PERSON)
     for entry in reversed(list(islice(prompts, LAST_PROMPTS))):
         keep("prompt", entry.record.text[:_MOST], entry.seq)
     for seq, name in facts["named"]:

@@ -9,6 +9,12 @@ from dataclasses import dataclass, field
 from transcripts.log import Entry
 from transcripts.records import ToolCall
 
+PERSON = ("typed", "steered", "shell", "hook")
+"""Sources of messages in the user's role that stay as the person's own words do; refold speaks in that role too."""
+
+SPOKEN = ("typed", "steered")
+"""Of these, what the person said: a command of theirs is followed by what it printed, and a hook says what it will."""
+
 
 @dataclass
 class Step:
@@ -29,7 +35,12 @@ class Step:
     @property
     def is_person(self) -> bool:
         """Whether these are the person's own words."""
-        return self.is_user and self.head.record.source != "harness"
+        return self.is_user and self.head.record.source in PERSON
+
+    @property
+    def is_spoken(self) -> bool:
+        """Whether the person said this, rather than a command or a hook of theirs."""
+        return self.is_user and self.head.record.source in SPOKEN
 
     @property
     def first(self) -> int:

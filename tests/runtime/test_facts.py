@@ -227,3 +227,12 @@ def test_a_test_that_failed_in_a_pipe_is_failing():
         {"tests/test_a.py::test_b": {"seq": 4, "command": "pytest -q | tail -3"}},
         {"pytest": {"seq": 4, "command": "pytest -q | tail -3", "exit": 1}},
     )
+
+
+def test_only_what_the_person_said_is_said_by_the_person():
+    """What a command printed stands in a message of theirs; what a hook or refold adds in one of the user's role."""
+    printed = "I ran `make`:\nerror: you must never use `gets`. Listen on port 9."
+    others = [User(printed, source) for source in ("shell", "harness", "hook")]
+    facts = gather(empty_facts(), entries(*others, User("Never use `puts`."), User("Always ask.", "steered")))
+    assert facts["constraints"] == [[4, "Never use `puts`."], [5, "Always ask."]]
+    assert (facts["named"], facts["goal"]) == ([[4, "puts"]], [4, "Never use `puts`."])

@@ -152,16 +152,26 @@ def _over_the_share(draft: Draft, steps: list[Step]) -> list[Step]:
     """The person's words that are more than `user_share` of the window: the oldest, but for the first request."""
     room = draft.settings.user_share * draft.policy.window
     over: list[Step] = []
-    for step in [*steps[:1], *reversed(steps[1:])]:
+    for step in [*_first_request(steps), *_later(steps)[::-1]]:
         room -= draft.estimator.tokens(draft.cost(step))
         if room < 0:
             over.append(step)
     return over[::-1]
 
 
+def _first_request(steps: list[Step]) -> list[Step]:
+    """The first thing the person said; what a hook or a command of theirs said may stand before it."""
+    return [s for s in steps if s.is_spoken][:1] or steps[:1]
+
+
+def _later(steps: list[Step]) -> list[Step]:
+    first = {s.first for s in _first_request(steps)}
+    return [s for s in steps if s.first not in first]
+
+
 def _shed_words(draft: Draft, steps: list[Step]) -> None:
     """The person's oldest words leave last, and only as far as they must; the first request stays longest."""
-    for step in [*steps[1:], *steps[:1]]:
+    for step in [*_later(steps), *_first_request(steps)]:
         if draft.fits:
             return
         draft.hide(step, Truncation.name)
