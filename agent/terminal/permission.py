@@ -67,7 +67,8 @@ def _about(approval: Approval) -> list[Text]:
     judgement = approval.judgement
     rules = ", ".join(plain(rule) for rule in judgement.rule.splitlines())
     texts = [Text(f"! {plain(judgement.danger)}", style="error")] if judgement.danger else []
-    texts += [Text(plain(judgement.reason), style="dim")] if judgement.reason else []
+    if judgement.reason and judgement.reason != judgement.danger:
+        texts.append(Text(plain(judgement.reason), style="dim"))
     return [*texts, *([Text.assemble(("rule: ", "dim"), rules)] if rules else [])]
 
 

@@ -130,3 +130,23 @@ def test_the_question_about_trust_takes_no_key_that_was_on_its_way(chat: Chat, w
     terminal.type("n")
     terminal.wait("^› never mind$")
     assert not (home / "trust.json").exists()
+
+
+def test_escape_while_a_question_is_announced_stops_the_turn(chat: Chat, work: Path) -> None:
+    terminal = chat([TOUCH, {"text": "later"}])
+    terminal.type("run it\r")
+    terminal.wait(COMING)
+    terminal.type("\x1b")
+    terminal.wait("Stopped")
+    terminal.wait_gone(COMING)
+    terminal.type("go on\r")
+    terminal.wait("^later")
+    assert not (work / "ran").exists()
+
+
+def test_leaving_while_a_question_is_announced(chat: Chat, work: Path) -> None:
+    (work / ".mcp.json").write_text('{"mcpServers": {}}')
+    terminal = chat()
+    terminal.wait(COMING)
+    terminal.type("\x04")
+    assert terminal.ended() == 0

@@ -285,3 +285,10 @@ def test_a_long_answer_is_seen_whole(chat: Chat) -> None:
     terminal.type("no, " + "for it takes far too long here, " * 3 + "end")
     terminal.wait("end$")
     terminal.wait("^No. Tell it › no, for it takes")
+
+
+def test_a_danger_that_is_the_reason_too_is_told_once(chat: Chat) -> None:
+    terminal = chat([{"calls": [{"name": "bash", "arguments": {"command": "rm -rf build"}}]}])
+    terminal.type("clean\r")
+    terminal.wait("^› y Yes, this once")
+    assert terminal.text().count("it deletes build with everything in it") == 1

@@ -54,3 +54,27 @@ def test_the_live_lines_take_a_third_of_the_screen(home: Path, work: Path, words
         terminal.type("go\r")
         terminal.wait("w300 ")
         assert len(re.findall(r"^w\d+ ", terminal.text(), re.M)) <= 8
+
+
+def test_a_question_stands_once_however_often_the_size_changes(home: Path, work: Path, words) -> None:
+    touch = {"calls": [{"name": "bash", "arguments": {"command": "touch ran"}}]}
+    env = environment(home, TMUX="/tmp/tmux-0/default,1,0")
+    with Terminal(words([touch, {"text": "over"}]), columns=80, rows=30, env=env, cwd=work, screen=Tmux) as terminal:
+        terminal.wait("^ask")
+        terminal.type("/mode\r")
+        terminal.wait("What may run unasked")
+        for rows in (9, 30, 5, 30):
+            terminal.resize(80, rows)
+            terminal.settle(0.3)
+        assert terminal.scrollback().count("What may run unasked") == 1
+        terminal.type("\x1b")
+        terminal.wait("^›$")
+        terminal.type("go\r")
+        terminal.wait("Run this command")
+        for rows in (9, 30, 5, 12, 30):
+            terminal.resize(80, rows)
+            terminal.settle(0.3)
+        assert terminal.scrollback().count("Run this command") == 1
+        terminal.type("y")
+        terminal.wait("^over")
+        assert (work / "ran").exists()
