@@ -21,7 +21,7 @@ from agent.safety import Safety
 from agent.sandbox import hide_own_memory
 from agent.settings import Settings, SettingsError
 from runtime.context.budget import ContextSettings
-from runtime.context.engine import ContextEngine
+from runtime.context.engine import LEARNED, ContextEngine
 from runtime.context.redact import Redactor
 from runtime.crew import Limits
 from runtime.model import Model
@@ -236,8 +236,11 @@ def weight_words(engine: ContextEngine, before: int) -> list[str]:
 
 def floor_refusal(engine: ContextEngine) -> str:
     """Why no turn can be made in this window; "" where one can."""
-    # One dense text may have made the estimate of all the rest too high: a request that was counted is the better word.
-    if min(engine.floor(), engine.meter.least or engine.floor()) <= engine.window * MOST_FLOOR:
+    # One dense text may have made the estimate of all the rest too high: a request that was counted is the better word;
+    # and where one has been taken, the window is not too small because a refusal without a figure was taken for one.
+    least = min(engine.floor(), engine.meter.least or engine.floor())
+    guessed = engine.window_source == LEARNED and engine.meter.proved
+    if guessed or least <= engine.window * MOST_FLOOR:
         return ""
     system = engine.estimator.tokens(engine.estimator.units(engine.system))
     return (

@@ -34,6 +34,8 @@ from transcripts.records import Assistant, Checkpoint, Image, Note, Record, Requ
 
 _FOLDS = frozenset({"checkpoint", "unfold", "rewind"})
 _FIGURES = frozenset({"request", "usage"})
+LEARNED = "learned from a refusal"
+"""The source of a window that is smaller than the model's because of what the server did."""
 _LEARNED = 128
 """Requests, usages and folds that a resume looks at; what older ones would teach has faded by then."""
 
@@ -198,7 +200,7 @@ class ContextEngine:
         """The window of the model in use, and who said so. One that a refusal has shown to be smaller is believed."""
         before, self._named = self.window, (tokens, source)
         capped = 0 < self._cap < tokens
-        self.window, self.window_source = (self._cap, "learned from a refusal") if capped else self._named
+        self.window, self.window_source = (self._cap, LEARNED) if capped else self._named
         if self.window != before:
             self._futile = 0
 
@@ -224,6 +226,8 @@ class ContextEngine:
             self._check_shape(view)
         if self.meter.take_wronged():
             self.append(Note("window_cap", 0))
+        elif 0 < self._cap < self.meter.proved:
+            self.append(Note("window_cap", self.meter.proved))  # more than that has been taken since
         units = round(self.current().units + self.fixed_units, 1)
         return self.append(
             Request(

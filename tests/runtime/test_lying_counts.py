@@ -6,12 +6,14 @@ import asyncio
 
 import pytest
 
+from agent.workshop import floor_refusal
 from runtime import events as ev
-from runtime.context.engine import ContextEngine
+from runtime.context.engine import LEARNED, ContextEngine
 from runtime.model import ModelError, ModelErrorKind
 from tests.runtime.test_loop import Rig, call
 from tests.support.histories import engine_for, put
-from transcripts.records import Assistant, Usage, User
+from transcripts.log import TranscriptLog
+from transcripts.records import Assistant, Note, Usage, User
 
 COUNTS = {
     "one": lambda n: 1,
@@ -73,6 +75,23 @@ def test_a_tokenizer_that_is_thrifty_is_not_taken_for_a_server_that_cuts():
         put(engine, [User("more " * 3_000)])
         ask()
     assert [e.record.value for e in engine.log.entries if e.key == "window_cap"] == [10_418, 0]
+
+
+def test_a_window_that_was_guessed_grows_with_what_is_taken_and_ends_no_session():
+    """A refusal without a figure, before anything was counted, may be taken for far too small a window."""
+    engine = ContextEngine(TranscriptLog.memory(), system="You help. " * 300)
+    engine.set_window(8_000, "test")
+    put(engine, [User("go")])
+    engine.append(Note("window_cap", 900))
+    assert engine.window_source == LEARNED
+    assert floor_refusal(engine).startswith("The window of 900 tokens (learned from a refusal) is too small")
+    engine.record_request(engine.build_model_view(), "m")
+    put(engine, [Assistant("ok"), Usage(850), User("word " * 900)])
+    assert floor_refusal(engine) == ""
+    engine.record_request(engine.build_model_view(), "m")
+    put(engine, [Assistant("ok"), Usage(2_100), User("go on")])
+    engine.record_request(engine.build_model_view(), "m")
+    assert (engine.window, engine.window_source) == (2_100, LEARNED)
 
 
 def test_a_negative_count_in_a_log_is_no_count():
