@@ -16,8 +16,9 @@ from agent.permissions.reach import Address, Reach, Refusal, private_name
 from agent.sandbox.http_heads import MOST_HEAD, BadRequestError, Request, parse_answer, parse_request
 from agent.sandbox.upstream import Upstream, UpstreamError, upstream_of
 
-MOST_CONNECTIONS = 256
-"""Connections at once, those of all commands of a session together."""
+MOST_CONNECTIONS = 64
+"""Connections at once, those of all commands of a session together. Each takes two of the files that a process may have
+open: 256 on macOS, 1,024 on most Linux."""
 HEAD_SECONDS = 20.0
 """How long a program may take to say what it wants."""
 CONNECT_SECONDS = 20.0
