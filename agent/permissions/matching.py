@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from agent.permissions.rules import Rule, spans, split_words, strongest, word_fits, words_match
 from agent.permissions.shell import hidden
@@ -115,9 +116,17 @@ def _may_hide(rule: Rule, part: Part, line: Line) -> bool:
 
 def _named_in(rule: Rule, text: str) -> bool:
     wanted = [w for w in split_words(rule.pattern) if w != "*"]
-    flat = re.sub(r"[^\w./@:+~-]+", " ", text)
-    fixed = " +".join(re.escape(w).replace(r"\*", r"\S*") for w in wanted)
-    return bool(wanted) and re.search(rf"(?<![^ /]){fixed}(?![^ ])", flat) is not None
+    words = " +".join(re.escape(w).replace(r"\*", r"\S*") for w in wanted)
+    fixed = re.compile(rf"(?<![^ /]){words}(?![^ ])")
+    return bool(wanted) and any(fixed.search(flat) for flat in _flat(text))
+
+
+@lru_cache(maxsize=512)
+def _flat(text: str) -> tuple[str, ...]:
+    """The words of a text of some language, with what may be around, inside and before them taken away."""
+    unquoted = re.sub(r"\\\n|['\"\\]", "", text)
+    forms = dict.fromkeys((text, unquoted, re.sub(r":[-=+]", " ", unquoted)))
+    return tuple(re.sub(r"[^\w./@:+~-]+", " ", form) for form in forms)
 
 
 def _same_flags(rule: Rule, part: Part) -> bool:
@@ -160,7 +169,7 @@ def _may_match(rule: Rule, part: Part) -> bool:
 
 def named_anywhere(rule: Rule, command: str) -> bool:
     """Whether a line that could not be read has all the words of a rule in it, in any form."""
-    flat = command.replace("'", "").replace('"', "").replace("\\", "")
+    flat = command.replace("\\\n", "").replace("'", "").replace('"', "").replace("\\", "")
     return all(w in flat for w in split_words(rule.pattern) if w != "*")
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.permissions.commands import decide
 from agent.permissions.shell import analyse, loops, plain
 from agent.permissions.shell.scripts import why_not_sed
 
@@ -157,3 +158,56 @@ def test_a_sed_script_that_only_prints_is_no_other_for_sed(pieces: list[str]) ->
     if not why_not_sed(script):
         ran = subprocess.run(["sed", "--sandbox", "-n", "--", script, "/dev/null"], capture_output=True, text=True)
         assert "sandbox" not in ran.stderr
+
+
+NAMES = [
+    "zap",
+    "z''ap",
+    "'zap'",
+    '"zap"',
+    "z\\ap",
+    "z\\\nap",
+    "$'\\x7aap'",
+    "$'\\172ap'",
+    '$"zap"',
+    "${x:-zap}",
+    "bin/zap",
+]
+ENDS = ["", " a", " 'a b'", " >/dev/null", " 2>&1", " </dev/null", " #c"]
+AROUND = [
+    "{}", "true && {}", "false || {}", "true | {}", "true\n{}", "true # x\n{}", "( {}\n)", "{{ {}\n}}", "! {}",
+    "A=1 {}", "2>/dev/null {}", "echo $({}\n)", "x=$({}\n)", "cat <({}\n)", "cat <<E\n$({}\n)\nE", "if true; then {}\nfi",
+    "for i in 1; do {}\ndone", "while {}\ndo break; done", "case a in a) {}\nesac", "f() {{ {}\n}}; f", "command {}",
+    "env {}", "env -u A -- {}", "nice -n 3 {}", "timeout -s INT 5 {}", "time -p {}", "exec {}", "stdbuf -oL {}",
+    "echo a | xargs {}", "echo a | xargs -n 1 {}", "echo a | xargs -i {}", "echo a | xargs 2>/dev/null {}",
+    "bash <<'E'\n{}\nE", "true && timeout 5 bash <<'E'\n{}\nE", "set -- ; eval \"$(cat <<'E'\n{}\nE\n)\"",
+]  # fmt: skip
+IN_QUOTES = [
+    "sh -c '{}'", "bash -xc '{}'", "bash -o pipefail -c '{}'", "eval '{}'", "trap '{}' EXIT", "bash <<< '{}'",
+    "echo '{}' | sh", "source /dev/stdin <<< '{}'", "mapfile -C '{}\n:' -c 1 q <<< a",
+    "shopt -s expand_aliases\nalias q='{}'\nq", "find . -maxdepth 0 -exec sh -c '{}' \\;",
+]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    name=st.sampled_from(NAMES),
+    end=st.sampled_from(ENDS),
+    around=st.lists(st.sampled_from(AROUND + IN_QUOTES), max_size=3),
+)
+def test_a_program_that_bash_runs_is_found_wherever_it_hides(
+    tmp_path_factory: pytest.TempPathFactory, name: str, end: str, around: list[str]
+) -> None:
+    line = name + end
+    for form in around:
+        if form not in IN_QUOTES or "'" not in line:
+            line = form.format(line)
+    if decide(line, allow=["*"], deny=["zap"]).decision != "allow" and analyse(line).why_not_safe:
+        return
+    folder = tmp_path_factory.mktemp("zap")
+    (folder / "bin").mkdir()
+    (folder / "bin/zap").write_text(f"#!/bin/sh\necho ran >> '{folder}/ran'\n")
+    (folder / "bin/zap").chmod(0o755)
+    env = {"PATH": f"{folder}/bin:/usr/bin:/bin", "HOME": str(folder)}
+    subprocess.run(["bash", "-c", line], env=env, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL)
+    assert not (folder / "ran").exists()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from agent.permissions.shell import danger, loops, piped, plain, readonly, syntax
+from agent.permissions.shell import continued, danger, hidden, loops, piped, plain, readonly, syntax
 from agent.permissions.shell.line import Line
 from agent.permissions.shell.model import TEXT_NUMBERS, Part, Word
-from agent.permissions.shell.unwrap import unwrap
+from agent.permissions.shell.unwrap import SHELLS, unwrap
 
 __all__ = ["Analysis", "Part", "Word", "analyse"]
 
@@ -71,10 +72,10 @@ def analyse(command: str) -> Analysis:
 
 def _analyse(command: str) -> Analysis:
     odd = plain.odd_character(command)
-    command = _joined(command)
+    given, command = command, continued.joined(command)
     found, error = syntax.parts_of(command)
     unclear = _unclear(command, found)
-    parts, problem = _all_parts(found)
+    parts, problem = _all_parts([*found, *_otherwise(given)])
     if odd:
         error = f"it has the character {odd}, which a terminal may hide"
     line = Line(tuple(parts))
@@ -88,12 +89,23 @@ def _analyse(command: str) -> Analysis:
 
 _BRACES = re.compile(r"(?<!\$)\{([^{}\s,]*(?:,[^{}\s,]*)+)\}")
 """Words in braces, which bash makes several words of: {rm,-rf,x}."""
-_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
 
 
-def _joined(command: str) -> str:
-    """The line without its continuations, where it has nothing in which they would stand for themselves."""
-    return command if any(c in command for c in ("'", "#", "<<")) else _CONTINUED.sub(r"\1", command)
+def _otherwise(text: str) -> list[Part]:
+    """The parts of a text in the other ways in which it may be read."""
+    found: list[Part] = []
+    for count, reading in enumerate(continued.other_readings(text), 1):
+        shift = count * TEXT_NUMBERS // 4
+        found += [
+            replace(
+                p,
+                number=p.number + shift,
+                owner=p.owner + shift if p.owner >= 0 else p.owner,
+                stages=tuple(replace(s, pipe=s.pipe + shift) for s in p.stages),
+            )
+            for p in syntax.parts_of(reading)[0]
+        ]
+    return found
 
 
 def _unclear(command: str, parts: Sequence[Part]) -> str:
@@ -118,7 +130,13 @@ def _all_parts(found: Sequence[Part]) -> tuple[list[Part], str]:
     parts: list[Part] = []
     problem = ""
     queue = deque((p, 0) for p in found)
-    while queue:
+    piped_to = 0
+    while queue or piped_to < len(parts):
+        if not queue:
+            line = Line(tuple(parts))
+            queue += [(p, 1) for part in parts[piped_to:] for p in _printed_to(part, line)]
+            piped_to = len(parts)
+            continue
         part, depth = queue.popleft()
         if depth > MAX_DEPTH or len(parts) > MAX_PARTS:
             return parts, "it runs commands inside commands too deep to follow"
@@ -132,13 +150,33 @@ def _all_parts(found: Sequence[Part]) -> tuple[list[Part], str]:
     return parts, problem
 
 
+_MAX_SOURCES = 50
+"""Parts of one pipe whose texts are read for a shell at its end; the words of the others are still looked through."""
+
+
+def _printed_to(part: Part, line: Line) -> list[Part]:
+    """What a shell runs that reads what echo or printf print, or a here-document: `echo 'rm x' | sh`."""
+    if part.program not in SHELLS or not hidden.reads_input(part):
+        return []
+    found: list[Part] = []
+    for source in itertools.islice(line.feeding(part), _MAX_SOURCES):
+        texts = [source.script] if source.script else []
+        if source.program in ("echo", "printf"):
+            words = [w for w in source.args if not w.text.startswith("-")]
+            text = " ".join(w.text for w in words).replace("\\n", "\n")
+            texts.append(Word(text, known=all(w.known for w in words)))
+        found += [p for text in texts for p in _parts_of_text(part, text, f"{part.program} in a pipe")[0]]
+    return found
+
+
 def _parts_of_text(part: Part, text: Word, via: str) -> tuple[list[Part], str]:
     if not text.known:
         # What is made at run time may be anything; what is known of it still counts: `sh -c "rm -rf $x"`.
         written = re.sub(r'\\([\\"$`])', r"\1", text.text[1:-1]) if text.text.startswith('"') else text.text
         seen = _parts_of_text(part, Word(written), via)[0] if " " in written else []
         return [part.with_words((text,), via), *seen], ""
-    found, error = syntax.parts_of(text.text)
+    found, error = syntax.parts_of(continued.joined(text.text))
+    found = [*found, *_otherwise(text.text)]
     if not found and text.text.strip() and not text.text.lstrip().startswith("#"):
         return [part.with_words((replace(text, known=False),), via)], ""
     base = (part.number + 1) * TEXT_NUMBERS

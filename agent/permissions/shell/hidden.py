@@ -72,3 +72,9 @@ def texts(part: Part, line: Line) -> Iterator[str]:
 
 def _may_run(part: Part) -> bool:
     return bool(part.program) and not part.transparent and part.program not in _DATA | SHELLS | only_transforms()
+
+
+def reads_input(part: Part) -> bool:
+    """Whether a shell or interpreter runs what it reads, and not a file or a text among its words."""
+    operands = [w for w in part.args if not w.text.startswith("-") or w.text == "-"]
+    return not operands or operands[0].text in ("-", "/dev/stdin") or any(w.text == "-s" for w in part.args)

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable
 
+from agent.permissions.shell.hidden import reads_input
 from agent.permissions.shell.line import Line
 from agent.permissions.shell.model import Part, Word, names, runs_as_text
 from agent.permissions.shell.network import contacts
@@ -23,7 +24,7 @@ def of_stream(part: Part, line: Line) -> str:
     if not runs:
         return _secrets_out(part, line) or _runs_fetched(part, line)
     inside: list[Iterable[Part]] = [[o for o in line.inside(part) if not runs_as_text(part, o)]]
-    if part.program in _INTERPRETERS | {"iex", "Invoke-Expression"} and _reads_input(part):
+    if part.program in _INTERPRETERS | {"iex", "Invoke-Expression"} and reads_input(part):
         inside.append(line.feeding(part))
     if part.program in SHELLS and any(w.known and w.text.startswith("-") and "c" in w.text for w in part.args):
         # In `curl x | xargs sh -c` the text comes by way of xargs.
@@ -43,7 +44,7 @@ def _to_network(part: Part, line: Line) -> str:
     if part.program not in SHELLS:
         return ""
     held = any(_ONLINE.match(r.target.text) for r in part.redirects)
-    if not held and _reads_input(part):
+    if not held and reads_input(part):
         held = bool(line.index("connects", _connected))
     held = held or any(o.program in ("nc", "ncat", "netcat", "socat", "telnet") for o in line.fed(part))
     return "it opens a shell to the network" if held else ""
@@ -74,11 +75,6 @@ def _fetched(part: Part) -> set[str]:
     if part.program in ("curl", "wget", "aria2c", "http", "https", "xh", "scp"):
         targets += [re.sub(r"^-[oO]", "", w.text).rstrip("/") for w in part.args]
     return {os.path.basename(t).rpartition(":")[2] for t in targets} - {"", "null"}
-
-
-def _reads_input(part: Part) -> bool:
-    operands = [w for w in part.args if not w.text.startswith("-") or w.text == "-"]
-    return not operands or operands[0].text in ("-", "/dev/stdin") or any(w.text == "-s" for w in part.args)
 
 
 def _secrets_out(part: Part, line: Line) -> str:

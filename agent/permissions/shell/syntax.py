@@ -25,6 +25,7 @@ MAX_FOLDERS = 8
 """Folders one line may move through before the place counts as unknown."""
 
 _OWN_SHELL = frozenset({"subshell", "command_substitution", "process_substitution"})
+_CHAINS = frozenset({"list", "pipeline"})
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 
 
@@ -81,8 +82,14 @@ class _Walk:
                 context,
                 place=_Place(context.place.folders),
                 stages=(*context.stages, Stage(self.pipes, index)),
+                redirects=context.redirects if child == node.named_children[-1] else (),
             )
             self.stack.append((child, inner))
+
+    def chain(self, node: Node, context: _Context) -> None:
+        *first, last = node.named_children
+        self.push([last], context)
+        self.push(first, replace(context, redirects=()))
 
     def redirected(self, node: Node, context: _Context) -> None:
         body = [n for n in node.named_children if n.type not in _REDIRECTS]
@@ -92,7 +99,7 @@ class _Walk:
             # In `cat <<E | sh` the grammar keeps the rest of the pipeline below the here-document.
             self.pipes += 1
         place = context if not piped else replace(context, stages=(*context.stages, Stage(self.pipes, 0)))
-        if len(body) == 1 and body[0].type == "command":
+        if len(body) == 1 and _last_command(body[0]):
             self.push(body, replace(place, redirects=(*context.redirects, *redirects)))
         else:
             # It belongs to a group or stands alone: it counts as a part of its own.
@@ -166,8 +173,17 @@ class _Walk:
         return part
 
 
+def _last_command(node: Node) -> bool:
+    """Whether what stands last is a simple command, which then has what the grammar says of the whole chain: in
+    `a | b <<E` the here-document is that of b."""
+    while node.type in _CHAINS and node.named_children:
+        node = node.named_children[-1]
+    return node.type == "command"
+
+
 _HANDLERS: dict[str, Callable[[_Walk, Node, _Context], None]] = {
     "pipeline": _Walk.pipeline,
+    "list": _Walk.chain,
     "redirected_statement": _Walk.redirected,
     "command": _Walk.command,
     "test_command": _Walk.test,

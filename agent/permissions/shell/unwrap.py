@@ -79,15 +79,19 @@ WRAPPERS: dict[str, Wrapper] = {
     "dbus-run-session": _wrapper(),
     "xvfb-run": _wrapper("-s -n"),
     "eval": _wrapper(transparent=True, joined=True),
+    # In `time while rm x; do ...` the grammar takes what stands behind `time` for a command.
+    **dict.fromkeys(("while", "until", "if", "elif", "then", "else", "do", "!", "{"), _wrapper(transparent=True)),
 }
 _TEXT_OPTIONS = {
     "su": ("-c", "--command"), "runuser": ("-c", "--command"), "script": ("-c", "--command"),
     "flock": ("-c", "--command"), "nix-shell": ("--run", "--command"), "watchexec": ("-x",), "npx": ("-c", "--call"),
+    "mapfile": ("-C",), "readarray": ("-C",), "complete": ("-C",), "compgen": ("-C",),
 }  # fmt: skip
 _GIT_TEXT = {
     "rebase": ("-x", "--exec"), "difftool": ("-x", "--extcmd"),
     "filter-branch": ("--tree-filter", "--index-filter", "--msg-filter", "--env-filter", "--commit-filter"),
 }  # fmt: skip
+_INPUTS = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FD_RUNS = frozenset({"-x", "--exec", "-X", "--exec-batch"})
 _MAX_STARTS = 16
@@ -117,6 +121,11 @@ def unwrap(part: Part) -> Found:
         return _marked(part, _FD_RUNS, program)
     if program == "git":
         return _git(part)
+    if program in ("source", ".") and part.script and part.args and part.args[0].text in _INPUTS:
+        return Found(texts=((part.script, f"{program} <<"),))
+    if program == "alias":
+        given = [replace(w, text=w.text.partition("=")[2]) for w in part.args if "=" in w.text]
+        return Found(texts=tuple((w, "alias") for w in given))
     if program == "trap" and part.args:
         return Found(texts=((part.args[0], "trap"),))
     texts = _option_texts(part.args, _TEXT_OPTIONS.get(program, ()), program)
@@ -140,7 +149,8 @@ def _wrapped(part: Part, wrapper: Wrapper) -> Found:
         starts = range(min(len(part.args), _MAX_STARTS))
         return Found(parts=tuple(part.with_words(part.args[i:], part.program) for i in starts))
     if not rest:
-        return Found()
+        remote = part.program == "ssh" and part.script
+        return Found(texts=((part.script, "ssh <<"),)) if remote and part.script else Found()
     if wrapper.joined:
         if not all(w.known for w in rest):
             # What is known of it can still be read: `ssh host rm -rf "$x"`.
@@ -154,6 +164,8 @@ def _wrapped(part: Part, wrapper: Wrapper) -> Found:
         rest = tuple(replace(w, known=False) if mark in w.text else w for w in rest)
     words = (*rest, _LOST) if wrapper.added else tuple(rest)
     inner = replace(part.with_words(words, part.program), env=(*part.env, *env))
+    if not wrapper.added:
+        inner = replace(inner, script=part.script)
     return Found(parts=(inner,), transparent=wrapper.transparent)
 
 
@@ -230,7 +242,7 @@ def _shell(part: Part) -> Found:
         if "c" in _cluster(args[index]):
             return _shell_text(part, index)
         index += 2 if text in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file") else 1
-    if index < len(args) and args[index].text not in ("-", "--"):
+    if index < len(args) and args[index].text not in ("-", "--", *_INPUTS):
         return Found()
     return Found(texts=((part.script, f"{part.program} <<"),), transparent=True) if part.script else Found()
 
@@ -261,11 +273,16 @@ def _marked(part: Part, marks: frozenset[str], via: str) -> Found:
     return Found(parts=tuple(found))
 
 
+def _asks_for(text: str, option: str) -> bool:
+    """Whether a word is an option, or other short ones and that one last: -c, -qc."""
+    return text == option or (len(option) == 2 and re.fullmatch(rf"-[a-zA-Z]+{option[1]}", text) is not None)
+
+
 def _option_texts(args: Sequence[Word], options: Sequence[str], via: str) -> tuple[tuple[Word, str], ...]:
     found: list[tuple[Word, str]] = []
     for index, word in enumerate(args):
         for option in options:
-            if word.text == option and index + 1 < len(args):
+            if _asks_for(word.text, option) and index + 1 < len(args):
                 found.append((args[index + 1], f"{via} {option}"))
             elif option.startswith("--") and word.text.startswith(option + "="):
                 found.append((replace(word, text=word.text[len(option) + 1 :]), f"{via} {option}"))
