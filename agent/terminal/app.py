@@ -90,7 +90,10 @@ class _Evening:
             for task in loading:
                 task.cancel()
                 await asyncio.wait([task])
+            if self._chat is not None:
+                await self._chat.talk.wind_up()
             self._part()
+            self._deck.screen.output.flush()
         if self._failure is not None:
             raise self._failure
         return code

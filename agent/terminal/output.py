@@ -42,8 +42,12 @@ class InlineOutput(Vt100_Output):
         self.flush()
 
     def flush(self) -> None:
-        if not self._held:
+        if self._held:
+            return
+        try:
             super().flush()
+        except OSError:  # the terminal is gone; what runs has to come to its end all the same
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
 
     def write(self, data: str) -> None:
         if self._unsure and data[:1] not in "\r\n":

@@ -175,8 +175,8 @@ class Screen:
         self._catch_stops()
         try:
             return await self.app.run_async(pre_run=soon, set_exception_handler=False)
-        except EOFError:  # the terminal's input is at its end: nobody can type any more
-            return 0
+        except EOFError:  # the terminal's input is at its end, for the terminal is gone
+            return 128 + signal.SIGHUP
         finally:
             self._modes(False)
             self.output.release()

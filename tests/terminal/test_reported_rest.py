@@ -1,5 +1,5 @@
 """What went wrong in other terminal agents, by public reports, tried here: hostile and endless output, job control, the
-end, small terminals, programs that want the terminal."""
+end, hang-ups, small terminals, programs that want the terminal."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from agent.terminal.shell import wants_terminal
+from tests.support.processes import ended, within
 from tests.support.screen import Terminal
 from tests.terminal.conftest import Chat, environment, logged
 
@@ -152,6 +153,33 @@ def test_every_mode_is_off_at_the_end(chat: Chat, number: signal.Signals) -> Non
         b"\x1b[22;2t": b"\x1b[23;2t", b"\x1b[?2026h": b"\x1b[?2026l",
     }  # fmt: skip
     assert [on for on, off in modes.items() if raw.rfind(off) < raw.rfind(on)] == []
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_terminal_that_is_gone_ends_the_chat_and_what_it_runs(home: Path, work: Path, words, busy: bool) -> None:
+    """Whoever closes the window leaves nothing behind that runs on, or spins."""
+    master, slave = os.openpty()
+    command = words([bash("echo $$ > pid; exec sleep 300")], "--yolo")
+    chat = subprocess.Popen(
+        command, cwd=work, env=environment(home), preexec_fn=lambda: os.login_tty(slave), pass_fds=[slave]
+    )
+    os.close(slave)
+    _read_until(master, b"of 128k")
+    if busy:
+        os.write(master, b"go\r")
+        _read_until(master, b"Esc stops")
+        assert within(20, lambda: (work / "pid").exists() and (work / "pid").read_text().endswith("\n"))
+    os.close(master)
+    assert chat.wait(30) == 128 + signal.SIGHUP
+    if busy:
+        assert ended(int((work / "pid").read_text()), 20)
+        assert [end["reason"] for end in logged(home, "turn_end")] == ["interrupted"]
+
+
+def _read_until(master: int, words: bytes) -> None:
+    seen = b""
+    while words not in seen:
+        seen += os.read(master, 65536)
 
 
 # -- small terminals --------------------------------------------------------------------------------------------------
