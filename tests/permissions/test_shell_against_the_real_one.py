@@ -176,11 +176,12 @@ NAMES = [
 ENDS = ["", " a", " 'a b'", " >/dev/null", " 2>&1", " </dev/null", " #c"]
 AROUND = [
     "{}", "true && {}", "false || {}", "true | {}", "true\n{}", "true # x\n{}", "( {}\n)", "{{ {}\n}}", "! {}",
-    "A=1 {}", "2>/dev/null {}", "echo $({}\n)", "x=$({}\n)", "cat <({}\n)", "cat <<E\n$({}\n)\nE", "if true; then {}\nfi",
-    "for i in 1; do {}\ndone", "while {}\ndo break; done", "case a in a) {}\nesac", "f() {{ {}\n}}; f", "command {}",
-    "env {}", "env -u A -- {}", "nice -n 3 {}", "timeout -s INT 5 {}", "time -p {}", "exec {}", "stdbuf -oL {}",
-    "echo a | xargs {}", "echo a | xargs -n 1 {}", "echo a | xargs -i {}", "echo a | xargs 2>/dev/null {}",
-    "bash <<'E'\n{}\nE", "true && timeout 5 bash <<'E'\n{}\nE", "set -- ; eval \"$(cat <<'E'\n{}\nE\n)\"",
+    "A=1 {}", "2>/dev/null {}", "echo $({}\n)", "x=$({}\n)", "cat <({}\n)", "cat <<E\n$({}\n)\nE",
+    "if true; then {}\nfi", "for i in 1; do {}\ndone", "while {}\ndo break; done", "case a in a) {}\nesac",
+    "f() {{ {}\n}}; f", "command {}", "env {}", "env -u A -- {}", "nice -n 3 {}", "timeout -s INT 5 {}", "time -p {}",
+    "exec {}", "stdbuf -oL {}", "echo a | xargs {}", "echo a | xargs -n 1 {}", "echo a | xargs -i {}",
+    "echo a | xargs 2>/dev/null {}", "bash <<'E'\n{}\nE", "true && timeout 5 bash <<'E'\n{}\nE",
+    "set -- ; eval \"$(cat <<'E'\n{}\nE\n)\"",
 ]  # fmt: skip
 IN_QUOTES = [
     "sh -c '{}'", "bash -xc '{}'", "bash -o pipefail -c '{}'", "eval '{}'", "trap '{}' EXIT", "bash <<< '{}'",

@@ -25,7 +25,9 @@ MAX_FOLDERS = 8
 """Folders one line may move through before the place counts as unknown."""
 
 _OWN_SHELL = frozenset({"subshell", "command_substitution", "process_substitution"})
-_CHAINS = frozenset({"list", "pipeline"})
+_ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
+_CHAINS = frozenset({"list", "pipeline", "negated_command"})
+_ONE_LINE = frozenset({"command", "file_redirect"})
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 
 
@@ -57,6 +59,7 @@ class _Context:
 class _Walk:
     parts: list[Part] = field(default_factory=list)
     pipes: int = 0
+    breaks: list[int] = field(default_factory=list)
     stack: list[tuple[Node, _Context]] = field(default_factory=list)
     numbers: Callable[[], int] = field(default_factory=lambda: itertools.count().__next__)
 
@@ -64,6 +67,8 @@ class _Walk:
         self.stack.append((root, start))
         while self.stack:
             node, context = self.stack.pop()
+            if node.type in _ONE_LINE:
+                self.breaks += _line_breaks(node)
             handler = _HANDLERS.get(node.type, _Walk.descend)
             handler(self, node, context)
 
@@ -102,8 +107,12 @@ class _Walk:
         if len(body) == 1 and _last_command(body[0]):
             self.push(body, replace(place, redirects=(*context.redirects, *redirects)))
         else:
-            # It belongs to a group or stands alone: it counts as a part of its own.
-            self._add(node, place, (), (), redirects)
+            # It belongs to a group or stands alone: it counts as a part of its own. In `<a <b rm x >c` the grammar
+            # finds no command at all.
+            extra = [words.read(word) for r in redirects for word in _extra_words(r)]
+            assigned = list(itertools.takewhile(lambda w: w.known and _ASSIGNS.match(w.text), extra))
+            env = tuple((name, Word(value)) for name, _, value in (w.text.partition("=") for w in assigned))
+            self._add(node, place, tuple(extra[len(assigned) :]), env, redirects)
             self.push(body, place)
         rest = context if not piped else replace(context, stages=(*context.stages, Stage(self.pipes, 1)))
         self.push([c for r in redirects for c in r.named_children], rest)
@@ -173,6 +182,17 @@ class _Walk:
         return part
 
 
+def _line_breaks(node: Node) -> list[int]:
+    """Where a line ends in the middle of what the grammar takes for one command: in `a | b | c`, a line break and
+    `rm x >y` the words of the second line are taken for arguments of c."""
+    text, start = node.text or b"", node.start_byte
+    if b"\n" not in text:
+        return []
+    gaps = [(a, b) for a, b in zip(node.children, node.children[1:]) if "heredoc" not in a.type + b.type]
+    found = [(a, _LINE_END.search(text, a.end_byte - start, b.start_byte - start)) for a, b in gaps]
+    return [start + end.start() for _, end in found if end]
+
+
 def _last_command(node: Node) -> bool:
     """Whether what stands last is a simple command, which then has what the grammar says of the whole chain: in
     `a | b <<E` the here-document is that of b."""
@@ -184,6 +204,7 @@ def _last_command(node: Node) -> bool:
 _HANDLERS: dict[str, Callable[[_Walk, Node, _Context], None]] = {
     "pipeline": _Walk.pipeline,
     "list": _Walk.chain,
+    "negated_command": _Walk.chain,
     "redirected_statement": _Walk.redirected,
     "command": _Walk.command,
     "test_command": _Walk.test,
@@ -270,6 +291,9 @@ _CRASHES = re.compile(r"\{[\d.]+[^\x00-\xff]|\{[\d.]*[\U00010000-\U0010ffff]")
 """What makes the grammar's scanner read outside of its memory: a brace range that goes on with such a letter."""
 
 
+_LINE_END = re.compile(rb"(?<!\\)\n")
+_MAX_ROUNDS = 4
+"""How often a text is read anew after the grammar has overlooked the end of a line."""
 _LONG = 10_000
 """Bytes above which a line is first tried for how long it takes."""
 _MAX_SECONDS = 3.0
@@ -292,7 +316,17 @@ def parts_of(command: str) -> tuple[list[Part], str]:
     text = command.encode("utf-8", "replace")
     if len(text) > _LONG and not _read_in_time(text):
         return [], "it takes too long to read"
+    walk, broken = _walked(text)
+    for _ in range(_MAX_ROUNDS if walk.breaks else 0):
+        ends = sorted(set(walk.breaks))
+        text = b";".join(text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True))
+        walk, broken = _walked(text)
+    return walk.parts, "its syntax cannot be read as bash" if broken or walk.breaks else ""
+
+
+def _walked(text: bytes) -> tuple[_Walk, bool]:
+    """What stands in a text, and whether there is in it what the grammar cannot read."""
     tree = _parser().parse(text)
     walk = _Walk()
     walk.run(tree.root_node, _Context(_Place()))
-    return walk.parts, "its syntax cannot be read as bash" if tree.root_node.has_error else ""
+    return walk, tree.root_node.has_error
