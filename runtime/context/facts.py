@@ -26,7 +26,7 @@ _BASE, _WRITTEN, _READ = "paths below are in:", "files written", "files read"
 _SIGNS = {"pending": "[ ]", "doing": "[>]"}
 _COMPARED = 8_000_000
 """Bytes of a file beyond which it is not read to see whether it has changed."""
-_ANSWER_END = 300
+_ANSWER_END = 200
 """Characters of the end of the last answer."""
 _LINE = 100
 """Characters that lines of several things have at most, where one thing is not longer by itself."""

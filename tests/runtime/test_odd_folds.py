@@ -123,7 +123,7 @@ def test_what_the_last_answer_asked_is_told_when_it_is_out_of_view():
     state = engine.store.active_checkpoint.state
     line = next(x for x in state.splitlines() if x.endswith("Shall I drop the table?"))
     assert line.startswith("(#2) ... ")
-    assert len(line) < 320
+    assert len(line) < 220
 
 
 def test_old_calls_whose_results_are_lost_can_leave():
