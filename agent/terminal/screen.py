@@ -286,6 +286,7 @@ class Screen:
         await self._quiet()
         async with in_terminal():
             self._away += 1
+            self._write_queue()
             self._modes(False)
             try:
                 return await work()

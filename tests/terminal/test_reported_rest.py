@@ -239,6 +239,7 @@ def test_a_program_that_wants_the_terminal_has_it(chat: Chat, home: Path, work: 
     terminal.wait(r"caught\s+hello anna\s+more\?")
     terminal.type("\r")
     terminal.wait("^  exit 3")
+    assert re.search(r"^› !\./vi$.*name\?.*more\?", terminal.text(), re.M | re.S)
     terminal.type("k")
     terminal.wait("^› k$")
     (told,) = logged(home, "user")
