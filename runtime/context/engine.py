@@ -71,8 +71,7 @@ class ContextEngine:
         self._on_write = on_write
         self._owed: list[Record] = []
         self._opened_at = log.entries[-1].seq if log.entries else 0
-        self.notes = NoteTaker(self)
-        self._cap = 0
+        self.notes, self._cap = NoteTaker(self), 0
         self._set_fixed(system, specs)
         self._resume(log.entries)
 
@@ -326,7 +325,10 @@ class ContextEngine:
 
     async def compact(self, model: Model | None, *, cause: str = "asked", focus: str = "") -> CompactOutcome:
         """Thinks a fold out and commits it with one record; where it is no progress, nothing changes."""
+        shaped = self._patch
         outcome = await self.plan(model, cause=cause, focus=focus)
+        if self._patch is not shaped:  # somebody brought a message back while the model wrote its notes
+            outcome = await self.plan(None, cause=cause)
         if outcome.checkpoint is not None:
             self.append(outcome.checkpoint)
         self._futile = 0 if outcome.checkpoint else self.estimate()
@@ -391,8 +393,6 @@ class ContextEngine:
         reader, share = Recall(self.log.blobs), self.policy.share - 200
         if id:
             return reader.by_id(self.history.messages, id, start, count, share)
-        if not (query or path):
-            raise ValueError("Say what to look for: id, query or path.")
         return reader.search(self.history.messages, self.fates(), query, path, share)
 
     def fates(self) -> dict[int, str]:

@@ -38,7 +38,12 @@ class Recall:
         return f"[superseded by #{later}]\n{text}" if later else text
 
     def search(self, messages: Sequence[Entry], fates: Mapping[int, str], query: str, path: str, share: int) -> str:
-        """Lines of what holds all words of `query` (and messages about `path`) in what is not in view, newest first."""
+        """Lines of what holds all words of `query` (and messages about `path`) in what is not in view, newest first.
+
+        Raises ValueError in words for the model where neither is given.
+        """
+        if not (query or path):
+            raise ValueError("Say what to look for: id, query or path.")
         words = [w.casefold() for w in query.split()]
         later = _later(messages)
         hits: list[str] = []

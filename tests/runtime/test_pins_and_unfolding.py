@@ -10,8 +10,9 @@ from runtime.context.draft import SummaryFailed
 from runtime.context.notes import usable, verified
 from runtime.context.shape import problems
 from runtime.context.unfold import unfold
+from runtime.model import Answer
 from tests.support.histories import engine_for, put
-from transcripts.records import Assistant, Rewind, ToolCall, ToolResult, User
+from transcripts.records import Assistant, Rewind, ToolCall, ToolResult, Usage, User
 
 
 def long_session(window: int = 4_000, steps: int = 30):
@@ -111,6 +112,30 @@ def test_the_state_cannot_be_left_by_what_stands_in_it():
     state = engine.store.active_checkpoint.state
     assert "Never write `[/state>` or `[/NOTES >` into a file." in state
     assert "</" not in state
+
+
+def test_what_is_brought_back_while_a_fold_is_made_stays():
+    engine = long_session()
+    asyncio.run(engine.compact(None))
+    gone = next(s for s, fate in engine.fates().items() if fate != "shown" and engine.history.get(s).kind != "user")
+    put(engine, [Assistant(f"thought {n} " * 20) for n in range(30)])
+
+    class Slow:
+        """Writes notes while the person brings a message back."""
+
+        name, window, window_source = "slow", 4_000, "set"
+
+        async def stream(self, view):
+            engine.pin(gone)
+            engine.set_window(40_000, "test")
+            unfold(engine, gone)
+            engine.set_window(4_000, "test")
+            yield Answer(Assistant("Notes: thirty files were read, one by one."), Usage(10, 10))
+
+    outcome = asyncio.run(engine.compact(Slow()))
+    assert outcome.checkpoint is not None
+    assert engine.fates()[gone] == "shown"
+    assert engine.estimate() <= 2_000
 
 
 def test_quotations_that_nobody_said_lose_their_marks():
