@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,27 +14,33 @@ from agent import sessions
 from agent.export_atif import atif
 from agent.export_story import story_of
 from agent.export_text import markdown, page
+from agent.faults import reason
 from agent.sessions import PARENTS_SNAPSHOT as PARENTS
 from agent.undo import NOTE as SNAPSHOT
 from agent.version import VERSION
 from transcripts.blobs import Blobs
 from transcripts.catalog import describe, list_sessions, new_path, tasks_folder, tasks_of
-from transcripts.lines import encode, strip
-from transcripts.log import TranscriptLog, now
+from transcripts.lines import MOST_SEQ, LineError, encode, head, strip
+from transcripts.log import TranscriptLog, VersionError, now
 from transcripts.records import FORMAT_VERSION, Note, SessionStart, from_json, to_json
 
 FORMAT = "refold-session"
-MOST_SEQ = 10**15
-"""The numbers of records stay below; a line with a longer one is not read again."""
 _TASK_NAME = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{8}")
 
 
 def whole(log: TranscriptLog) -> str:
     """All records and blobs of a session and of its sub-agents as one JSON document, from which `read` makes the same
-    session again."""
+    session again; of a sub-agent whose log cannot be read it says why."""
     document = _of_log(log)
-    tasks = {path.stem: _of_file(path) for path in (tasks_of(log.path) if log.path else ())}
-    return json.dumps({**document, "tasks": tasks} if tasks else document, indent=1) + "\n"
+    tasks, lost = dict[str, Any](), dict[str, str]()
+    for path in tasks_of(log.path) if log.path else ():
+        try:
+            tasks[path.stem] = _of_file(path)
+        except (OSError, VersionError) as error:
+            lost[path.stem] = reason(error, path)
+    more: dict[str, Any] = {"tasks": tasks} if tasks else {}
+    more |= {"unreadable_tasks": lost} if lost else {}
+    return json.dumps({**document, **more}, indent=1) + "\n"
 
 
 def _of_file(path: Path) -> dict[str, Any]:
@@ -80,13 +87,16 @@ def read(home: Path, cwd: Path, file: Path) -> Path:
     Raises ValueError where the file is neither, OSError, VersionError.
     """
     with file.open("rb") as opened:
-        is_log = strip(opened.read(64)).startswith(b'{"v":')
+        # A pipe (`<(ssh there refold sessions export ...)`) can be read only once.
+        begin = opened.read(64)
+        is_log = strip(begin).startswith(b'{"v":') and os.path.isfile(file)
+        text = b"" if is_log else begin + opened.read()
     if is_log:
         log, _ = sessions.fork(home, cwd, file)
         log.close()
         assert log.path is not None
         return log.path
-    document = _document(file)
+    document = _document(file, text)
     try:
         return _made(home, cwd, document)
     except ValueError as error:
@@ -112,16 +122,19 @@ def _made(home: Path, cwd: Path, document: Mapping[str, Any]) -> Path:
     return path
 
 
-def _document(file: Path) -> dict[str, Any]:
+def _document(file: Path, text: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(file.read_bytes())
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} is no JSON: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"{file} is no export of refold's own; `refold sessions export --format json` makes one.")
-    if not isinstance(document.get("version"), int) or document["version"] > FORMAT_VERSION:
+    version = document.get("version")
+    if type(version) is not int or version < 1:
+        raise ValueError(f"{file} does not say which version of the format it has.")
+    if version > FORMAT_VERSION:
         raise ValueError(f"{file} was written by a newer refold.")
-    if not isinstance(document.get("records"), list):
+    if not isinstance(document.get("records"), list) or not document["records"]:
         raise ValueError(f"{file} has no records.")
     return document
 
@@ -152,7 +165,12 @@ def _lines(document: Mapping[str, Any], ident: str = "") -> Iterator[bytes]:
         elif isinstance(record, Note) and record.key == SNAPSHOT:
             # As in a fork: /undo begins with the copy, and the other's snapshots are removed with the other.
             record = Note(PARENTS, record.value)
-        yield encode(record, seq, at)
+        line = encode(record, seq, at)
+        try:
+            head(strip(line))
+        except LineError as error:
+            raise ValueError(f"Its record {number} could not be read again: {error}.") from error
+        yield line
 
 
 def _blobs(document: Mapping[str, Any]) -> Blobs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from agent.export_story import Item, Story
@@ -62,7 +63,11 @@ def _agent(story: Story) -> dict[str, Any]:
     tools = _text(story, story.request.tools if story.request else "")
     out: dict[str, Any] = {"name": "refold", "version": story.start.program.removeprefix("refold ") or VERSION}
     model = story.request.model if story.request else story.start.model
-    return out | ({"model_name": model} if model else {}) | ({"tool_definitions": json.loads(tools)} if tools else {})
+    out |= {"model_name": model} if model else {}
+    with suppress(ValueError, RecursionError):  # a body that is no list of tools says nothing about them
+        found = json.loads(tools) if tools else []
+        out |= {"tool_definitions": found} if found and isinstance(found, list) else {}
+    return out
 
 
 def _step(story: Story, item: Item) -> dict[str, Any]:

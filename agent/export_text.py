@@ -76,8 +76,8 @@ def _md_item(story: Story, item: Item, level: str = "##", name: str = "refold") 
                 yield said.text
             for call in said.calls:
                 yield from _md_call(call, item.results.get(call.id))
-                if (ident := item.tasks.get(call.id)) in story.tasks:
-                    yield _md_task(story.tasks[ident])
+                if task := story.tasks.get(item.tasks.get(call.id, "")):
+                    yield _md_task(task)
         case ToolResult() as result:
             yield fenced(result.text)
         case Checkpoint() as fold:
@@ -147,8 +147,8 @@ def _html_item(story: Story, item: Item, name: str = "refold") -> Iterator[str]:
             yield f'<section class="answer"><h2>{name}</h2>{_rendered(said.text)}'
             for call in said.calls:
                 yield _html_call(call, item.results.get(call.id))
-                if (ident := item.tasks.get(call.id)) in story.tasks:
-                    yield _html_task(story.tasks[ident])
+                if task := story.tasks.get(item.tasks.get(call.id, "")):
+                    yield _html_task(task)
             yield "</section>"
         case ToolResult() as result:
             yield f"<pre>{html.escape(result.text)}</pre>"

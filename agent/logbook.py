@@ -74,7 +74,7 @@ def _log(home: Path, cwd: Path, resume: str, fork: bool, persist: bool) -> tuple
     except (VersionError, OSError) as error:
         raise SessionError(f"The session {resume} cannot be opened: {reason(error)}") from error
     start = sessions.start_of(log.entries)
-    return log, start.id if start else sessions.id_of(path)
+    return log, (start.id if start else "") or sessions.id_of(path)
 
 
 def begin(log: TranscriptLog, ident: str, cwd: Path, spec: str, name: str, branch: str) -> None:

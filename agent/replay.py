@@ -69,8 +69,7 @@ def rebuild(log: TranscriptLog) -> Iterator[Rebuilt]:
 
 
 def _wording(note: Any) -> int:
-    """How the process that opened the log words things; what was noted before there was a second wording is the first.
-    """
+    """How the process that opened the log words things; nothing noted is the first wording."""
     found = note.get("wording", 1) if isinstance(note, dict) else 1
     return found if isinstance(found, int) else 1
 
@@ -100,7 +99,8 @@ def _one(engine: ContextEngine, log: TranscriptLog, entry: Entry, number: int, l
     view = engine.current()
     if request.words:
         view = notes_view(view, request.words, request.head)
-    specs = json.loads(tools) if tools else []
+    specs = _list(tools) if tools else []
+    tools = None if specs is None else tools
     body = {
         "model": request.model,
         "messages": [{"role": "system", "content": system}, *view.messages],
@@ -133,6 +133,14 @@ def _blob(blobs: Blobs, name: str) -> str | None:
         return blobs.get(name).decode()
     except (KeyError, ValueError):
         return None
+
+
+def _list(text: str) -> list[Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) else None
 
 
 class _Lent(Blobs):

@@ -232,7 +232,7 @@ class Subagents:
                 engine.append_result(self._fate(call, note))
 
     def _fate(self, call: ToolCall, note: Mapping[str, Any]) -> ToolResult:
-        host, ident = self._host, str(note["id"])
+        host, ident = self._host, str(note.get("id"))
         path = task_logs.task_path(host.log.path, ident)
         try:
             log = self._unkept.get(ident)

@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from transcripts.files import open_file, read_file
+
 
 class LogWriteError(Exception):
     """Something could not be made durable; carries the real reason. Nothing may be done that cannot be recorded."""
@@ -52,8 +54,8 @@ class Blobs:
         if self.folder is None:
             return self._memory[name]
         try:
-            body = (self.folder / Path(name).name).read_bytes()
-        except OSError as error:
+            body = read_file(self.folder / Path(name).name)
+        except (OSError, ValueError, TypeError) as error:  # a name that is none of ours is a body that is not there
             raise KeyError(name) from error
         if hashlib.sha256(body).hexdigest()[:32] != name:
             raise KeyError(name)
@@ -83,8 +85,8 @@ class Blobs:
 
 
 def write_durably(path: Path, body: bytes, flags: int = os.O_TRUNC) -> None:
-    """Writes a file of mode 0600 and has it on the disk when this returns. Raises OSError."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | flags | getattr(os, "O_BINARY", 0), 0o600)
+    """Writes an ordinary file of mode 0600 and has it on the disk when this returns. Raises OSError."""
+    fd = open_file(path, os.O_WRONLY | os.O_CREAT | flags)
     with os.fdopen(fd, "wb") as file:
         file.write(body)
         file.flush()

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from transcripts.lines import LineError, VersionError, decode, head, strip
+from transcripts.files import open_file
+from transcripts.lines import MOST_SEQ, LineError, VersionError, decode, head, strip
 from transcripts.records import Note, Record, SessionStart, User
 
 _FRONT, _BACK = 64 * 1024, 64 * 1024
@@ -97,7 +98,7 @@ def find_session(home: Path, cwd: Path, ref: str) -> Path:
     if ref in ("", "latest"):
         here = [s for s in list_sessions(home, cwd) if not s.problem]
         if not here:
-            raise NotFound(f"There is no session of {cwd} yet.")
+            raise NotFound(f"There is no session of {cwd} yet.{_moved_here(home, cwd)}")
         return here[0].path
     if ref.endswith(".jsonl") and os.path.isfile(path := Path(os.path.expanduser(ref))):
         if not holds_records(path):
@@ -113,10 +114,24 @@ def find_session(home: Path, cwd: Path, ref: str) -> Path:
     return found[0].path
 
 
+def named(home: Path, name: str) -> SessionInfo | None:
+    """The session of that name, the one used last; None where there is none."""
+    return next((s for s in list_sessions(home) if s.name == name), None)
+
+
+def _moved_here(home: Path, cwd: Path) -> str:
+    """What can be said of a folder that was renamed or moved: whose folder is gone may be meant."""
+    gone = [s for s in list_sessions(home) if s.cwd and not s.problem and not os.path.exists(s.cwd)]
+    gone = [s for s in gone if os.path.basename(s.cwd) == cwd.name] or gone
+    if not gone:
+        return ""
+    return f" The newest of a folder that is gone, {gone[0].cwd}, goes on here with --resume {gone[0].id}."
+
+
 def holds_records(path: Path) -> bool:
     """Whether a file holds a record of ours, at its beginning or its end; False too where it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_file(path), "rb") as file:
             front = _Ends()
             front.take(file.read(_FRONT).split(b"\n"))
             size = os.fstat(file.fileno()).st_size
@@ -126,9 +141,9 @@ def holds_records(path: Path) -> bool:
 
 
 def describe(path: Path) -> SessionInfo | None:
-    """The row of one file; None where it is empty or cannot be opened."""
+    """The row of one file; None where it is empty, or no file at all."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_file(path), "rb") as file:
             stat = os.fstat(file.fileno())
             front = back = _Ends()
             front.take(file.read(_FRONT).split(b"\n"))
@@ -137,8 +152,10 @@ def describe(path: Path) -> SessionInfo | None:
                 front.whole = True
             else:
                 back = _read_back(file, stat.st_size)
-    except OSError:
+    except (FileNotFoundError, IsADirectoryError):
         return None
+    except OSError as error:
+        return _unreadable(path, error)
     if not stat.st_size:
         return None
     start = front.start or back.start or SessionStart(path.stem.rpartition("-")[2], "")
@@ -149,15 +166,22 @@ def describe(path: Path) -> SessionInfo | None:
         cwd=start.cwd,
         name=str(_first_of(back.name, summary.get("name"), front.name, start.name)),
         first=" ".join(front.first[:300].split()),
-        started=_started(path),
+        started=_started(path, stat.st_mtime),
         updated=_utc(stat.st_mtime),
         size=stat.st_size,
         model=str(_first_of(back.model, summary.get("model"), front.model, start.model)),
         branch=start.branch,
-        messages=int(summary.get("messages", 0)) + back.messages if back.state or back.whole else 0,
+        messages=_count(summary.get("messages")) + back.messages if back.state or back.whole else 0,
         problem=front.problem or back.problem or ("" if front.records + back.records else "nothing in it can be read"),
         task_of=path.parent.stem.rpartition("-")[2] if path.parent.suffix == ".tasks" else "",
     )
+
+
+def _unreadable(path: Path, error: OSError) -> SessionInfo:
+    """The row of a file that is there and cannot be read: it does not vanish without a word."""
+    started = _started(path, 0.0)
+    problem = f"it cannot be read: {error.strerror or error}"
+    return SessionInfo(path.stem.rpartition("-")[2], path, "", "", "", started, started, 0, "", "", problem=problem)
 
 
 class _Ends:
@@ -234,11 +258,19 @@ def _first_of(*values: Any) -> Any:
     return next((v for v in values if v is not None), "")
 
 
+def _count(value: Any) -> int:
+    return value if type(value) is int and 0 <= value < MOST_SEQ else 0
+
+
 def _utc(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):  # a time that no calendar has
+        moment = datetime.fromtimestamp(0, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z".rjust(27, "0")
 
 
-def _started(path: Path) -> str:
+def _started(path: Path, changed: float) -> str:
     """When a session began, by the name of its file; else when the file was last changed."""
     found = re.match(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-", path.name)
-    return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else _utc(path.stat().st_mtime)
+    return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else _utc(changed)

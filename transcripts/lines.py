@@ -14,6 +14,8 @@ from transcripts.records import FORMAT_VERSION, Record, from_json, to_json
 _END = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
 _START = re.compile(rb'\{"v":\d+,"seq":\d+,"at":"')
 _HEAD = re.compile(rb'\{"v":(\d{1,9}),"seq":(\d{1,15}),"at":"([^"]{0,40})","kind":"(\w{1,40})"(?:,"key":"(\w{1,40})")?')
+MOST_SEQ = 10**12
+"""The numbers of records stay below: one that is not was never written, and what came after it could not be read."""
 _END_SIZE = 18
 """Bytes of the checksum at the end of a line."""
 _BOM = b"\xef\xbb\xbf"
@@ -74,6 +76,8 @@ def head(line: bytes, start: int = 0, stop: int | None = None) -> Head:
     found = read_head(line, start, end)
     if zlib.crc32(memoryview(line)[start : end - _END_SIZE]) != int(found.crc, 16):
         raise LineError("its checksum does not match")
+    if not 0 < found.seq < MOST_SEQ:
+        raise LineError("its number is none that is ever given")
     if found.version > FORMAT_VERSION:
         raise VersionError(f"format version {found.version}; this program reads up to {FORMAT_VERSION}: update refold")
     return found

@@ -8,6 +8,7 @@ on. What was read is kept as places in the file: a record is decoded when somebo
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import time
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from transcripts.blobs import Blobs, LogWriteError, sync_folder, write_durably
 from transcripts.entries import Entry, Held, newest_note
+from transcripts.files import open_file
 from transcripts.lines import LineError, VersionError, decode, encode, strip
 from transcripts.records import (
     Assistant,
@@ -32,10 +34,12 @@ from transcripts.records import (
     TurnEnd,
     Unfold,
     Unknown,
+    Usage,
     User,
     from_json,
 )
-from transcripts.scan import scan
+from transcripts.scan import scan, upto
+from transcripts.tamed import tamed
 
 try:
     import fcntl
@@ -60,6 +64,10 @@ _STAND_INS: Mapping[str, Record] = {
     "checkpoint": Checkpoint("", 0),
     "unfold": Unfold(""),
     "rewind": Rewind(1 << 62),
+    "usage": Usage(),
+    "turn_end": TurnEnd("error", _UNREADABLE),
+    "session": SessionStart("", ""),
+    "gap": Gap(0, why=_UNREADABLE),
 }
 """What a line counts as that is whole, by its checksum, and yet has the wrong shape."""
 
@@ -118,7 +126,7 @@ class TranscriptLog:
         Read-only changes nothing on disk and needs no lock.
         """
         mode = os.O_RDONLY if readonly else os.O_RDWR | os.O_APPEND
-        log = cls(path, os.open(path, mode | _BINARY), writable=not readonly)
+        log = cls(path, open_file(path, mode), writable=not readonly)
         try:
             if not readonly:
                 log._lock()
@@ -131,7 +139,7 @@ class TranscriptLog:
     @classmethod
     def lock_only(cls, path: Path) -> TranscriptLog:
         """Takes the lock of a log without reading it, whatever its state. Raises LogHeld, OSError."""
-        log = cls(path, os.open(path, os.O_RDWR | _BINARY), writable=False)
+        log = cls(path, open_file(path, os.O_RDWR), writable=False)
         try:
             log._lock()
         except BaseException:
@@ -216,7 +224,7 @@ class TranscriptLog:
         """The record at a place of the file, whose checksum was tested on opening. One of the wrong shape is replaced
         by words that say so. Raises OSError where the file cannot be read."""
         try:
-            return decode(self._bytes(offset, length))
+            return tamed(decode(self._bytes(offset, length)))
         except LineError as error:
             self.problems.append(f"a record of kind {kind} at byte {offset:,} cannot be understood: {error}")
             return _STAND_INS.get(kind, Unknown(kind))
@@ -235,7 +243,7 @@ class TranscriptLog:
         if self._fd >= 0:
             return strip(_read_at(self._fd, offset, length))
         assert self.path is not None
-        fd = os.open(self.path, os.O_RDONLY | _BINARY)
+        fd = open_file(self.path)
         try:
             return strip(_read_at(fd, offset, length))
         finally:
@@ -283,16 +291,20 @@ class TranscriptLog:
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
+                why = error.strerror or error
+                self.problems.append(f"this disk has no locks ({why}): a second process on this session is not seen")
+                return
             assert self.path is not None
             raise LogHeld(self.path, *_holder(self.path)) from error
 
     def _read(self) -> None:
         with os.fdopen(os.dup(self._fd), "rb", buffering=1 << 20) as lines:
             found = scan(lines, self)
-        self.entries, self.problems = found.entries, found.problems
+        self.entries = found.entries
+        self.problems += found.problems
         self._size = found.size
-        newest = self.entries[-1] if self.entries else None
-        self._next = 1 + (max(newest.seq, newest.record.last if newest.kind == Gap.kind else 0) if newest else 0)
+        self._next = 1 + (upto(self.entries[-1]) if self.entries else 0)
         self._torn = found.torn
         self._ended = found.size == 0 or _read_at(self._fd, found.size - 1, 1) == b"\n"
         if self._torn >= 0 and not self._writable:
@@ -307,8 +319,7 @@ class TranscriptLog:
         start, self._torn = self._torn, -1
         try:
             torn = _read_at(self._fd, start, os.fstat(self._fd).st_size - start)
-            side = self.path.with_suffix(".torn")
-            write_durably(side, torn, os.O_APPEND)
+            side = _set_aside(self.path, torn)
             sync_folder(self.path.parent)
             os.ftruncate(self._fd, start)
             os.fsync(self._fd)
@@ -319,6 +330,20 @@ class TranscriptLog:
         self._ended = start == 0 or _read_at(self._fd, start - 1, 1) == b"\n"
         self.problems.append(f"a torn last record ({len(torn):,} bytes) was moved to {side.name}")
         self.append(Gap(len(torn), why=f"torn; moved to {side.name}"))
+
+
+def _set_aside(path: Path, torn: bytes) -> Path:
+    """The file beside a log that took a torn end; where something else bears its name, another. Raises OSError."""
+    names = [".torn", ".torn-2", ".torn-3"]
+    for side in map(path.with_suffix, names):
+        try:
+            write_durably(side, torn, os.O_APPEND)
+        except OSError:
+            if side.suffix == names[-1] or (os.path.isfile(side) and not os.path.islink(side)):
+                raise
+        else:
+            return side
+    raise AssertionError("one of the names was tried")
 
 
 def _durable(record: Record) -> bool:

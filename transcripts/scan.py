@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from transcripts.entries import Entry, Source
-from transcripts.lines import AROUND, Head, LineError, decode, head, read_head, strip, whole_in
+from transcripts.lines import AROUND, MOST_SEQ, Head, LineError, decode, head, read_head, strip, whole_in
 from transcripts.records import FORMAT_VERSION, Gap
 
 _TRUSTED = frozenset({"session", "user", "assistant", "tool_result"})
@@ -127,9 +127,12 @@ class _Reader:
     def _salvage(self, line: bytes, offset: int, why: str) -> None:
         end = 0
         for start, stop in whole_in(line):
+            try:
+                self._keep(line, offset, start, stop)
+            except LineError:  # whole, and yet no record: its number or its kind is none
+                continue
             if start > end:
                 self._damaged(offset + end, start - end, why)
-            self._keep(line, offset, start, stop)
             end = stop
         if end == 0 or line[end:].strip(AROUND):
             self._damaged(offset + end, len(line) - end, why)
@@ -173,9 +176,15 @@ class _Reader:
             if entry.altered:
                 out.problems.append(f"record {entry.seq} was changed by hand (its checksum does not match); it is kept")
             out.entries.append(entry)
-            expected = max(expected, entry.seq, entry.record.last if entry.kind == Gap.kind else 0)
+            expected = max(expected, upto(entry))
         if stray:
             out.problems.append(f"{stray:,} bytes are no record ({regions[0].why}); no record is missing there")
+
+
+def upto(entry: Entry) -> int:
+    """The number up to which records are accounted for by an entry: its own, or the last one that a gap names."""
+    last = entry.record.last if entry.kind == Gap.kind else 0
+    return max(entry.seq, last if last < MOST_SEQ else 0)
 
 
 def _gap(out: Scan, size: int, first: int, last: int) -> Entry:

@@ -274,7 +274,6 @@ def test_removing_asks_first_and_says_what_goes(tmp_path: Path, home: Path) -> N
         ("n\n", 1, "refold: nothing was removed\r\n"),
         ("\n", 1, "refold: nothing was removed\r\n"),
         ("\x04", 1, "refold: nothing was removed\r\n"),
-        ("\x03", 1, "refold: nothing was removed\r\n"),
         ("yes\n", 0, f"Removed {info.id}: {info.path}\r\n"),
     ):
         child = pexpect.spawn(argv("x")[0], [*argv()[1:], "sessions", "rm", "latest"], cwd=str(tmp_path), timeout=60)
@@ -287,6 +286,16 @@ def test_removing_asks_first_and_says_what_goes(tmp_path: Path, home: Path) -> N
         shown = child.before.decode().replace("^C", "").replace("^D\x08\x08", "").lstrip("\r\n")
         assert (child.exitstatus, shown, info.path.exists()) == (code, said, code == 1), answer
     assert list_sessions(home) == []
+
+
+def test_ctrl_c_at_the_question_removes_nothing(tmp_path: Path, home: Path) -> None:
+    assert refold("-p", "One", "--model", script(tmp_path / "s.jsonl", "Done."), cwd=tmp_path).returncode == 0
+    child = pexpect.spawn(argv("x")[0], [*argv()[1:], "sessions", "rm", "latest"], cwd=str(tmp_path), timeout=60)
+    child.expect_exact(b"[y/N] ")
+    child.sendintr()
+    child.expect(pexpect.EOF)
+    child.close()
+    assert (child.exitstatus != 0, b"Traceback" in child.before, len(list_sessions(home))) == (True, False, 1)
 
 
 def test_a_session_in_use_is_not_asked_about(tmp_path: Path, home: Path) -> None:

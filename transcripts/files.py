@@ -1,0 +1,32 @@
+"""Opening files that may be anything: what lies where a file should be must not hold anybody up."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def open_file(path: Path, mode: int = os.O_RDONLY) -> int:
+    """A descriptor of an ordinary file. A folder, a pipe, a device or a socket in its place is refused at once, where
+    it would be waited for, or read for ever. One that is made has mode 0600. Raises OSError."""
+    fd = os.open(path, mode | _FLAGS, 0o600)
+    try:
+        kind = os.fstat(fd).st_mode
+        if stat.S_ISDIR(kind):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(kind):
+            raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def read_file(path: Path) -> bytes:
+    """All bytes of an ordinary file. Raises OSError."""
+    with os.fdopen(open_file(path), "rb") as file:
+        return file.read()
