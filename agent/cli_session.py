@@ -27,7 +27,7 @@ from agent.session import Session, SessionError
 from agent.settings import Settings, SettingsError
 from agent.stdin import decoded, ensure_standard_streams, piped_text
 from runtime.model import ModelError
-from transcripts.catalog import NotFound, find_session
+from transcripts.catalog import NotFound, SessionInfo, find_session, named
 from transcripts.log import LogWriteError
 
 Values = dict[str, Any]
@@ -112,16 +112,23 @@ def open_session(values: Values, settings: Settings, cwd: Path, **faces: Any) ->
         if resume:
             raise Stop(Exit.USAGE, "--continue and --resume contradict each other")
         resume = "latest"
-    if name and not resume:
-        try:
-            find_session(settings.home, cwd, name)
-            resume = name
-        except NotFound:
-            pass
+    # A name is looked for as a name alone: whoever makes a session called "latest" means no other one.
+    owner = named(settings.home, name) if name else None
+    if owner and not resume:
+        resume = str(owner.path)
+    elif owner and (values["fork_session"] or not _is(settings.home, cwd, resume, owner)):
+        raise Stop(Exit.USAGE, f"the session {owner.id} has the name {name!r} already")
     return Session.start(
         settings, cwd=cwd, resume=resume, fork=values["fork_session"], name=name,
         persist=not values["no_session_persistence"], **faces,
     )  # fmt: skip
+
+
+def _is(home: Path, cwd: Path, ref: str, info: SessionInfo) -> bool:
+    try:
+        return find_session(home, cwd, ref) == info.path
+    except NotFound:
+        return False
 
 
 # -- the prompt -----------------------------------------------------------------------------------------------------
