@@ -58,8 +58,9 @@ def _log(home: Path, cwd: Path, resume: str, fork: bool, persist: bool) -> tuple
         try:
             return (TranscriptLog.create(path) if persist else TranscriptLog.memory()), ident
         except OSError as error:
+            about = path if error.filename == str(path) else path.parent
             raise SessionError(
-                f"The session cannot be written to {path.parent}: {reason(error, path.parent)}. "
+                f"The session cannot be written to {path.parent}: {reason(error, about)}. "
                 "Set REFOLD_HOME to another folder, or keep no session: --no-session-persistence."
             ) from error
     try:
@@ -72,7 +73,7 @@ def _log(home: Path, cwd: Path, resume: str, fork: bool, persist: bool) -> tuple
     except LogHeld as error:
         raise SessionError(f"{error}. Close it there, or go on in a copy with --fork-session.") from error
     except (VersionError, OSError) as error:
-        raise SessionError(f"The session {resume} cannot be opened: {reason(error)}") from error
+        raise SessionError(f"The session {resume} cannot be opened: {reason(error, resume)}") from error
     start = sessions.start_of(log.entries)
     return log, (start.id if start else "") or sessions.id_of(path)
 
