@@ -105,7 +105,10 @@ def _of_words(part: Part) -> str:
         return f"{program} changes the system itself"
     if part.opaque:
         # It may be any program, so the words that only the worst ones are given have to do.
-        return _rm(args) or _dd(args) or _braces(part.words)
+        found = _rm(args) or _dd(args) or _braces(part.words)
+        # Or it is nothing at all, and what follows is the program: `$SUDO rm x`.
+        rest = tuple(dropwhile(lambda w: not w.known or w.glob, args))
+        return found or (_of_words(replace(part, words=rest)) if rest else "")
     if program == "rm" and any(not w.known and "{" in w.text and "$" not in w.text for w in args):
         return _rm(args) or _braces(part.words)
     return _wipes(program, args) or next(

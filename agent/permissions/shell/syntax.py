@@ -60,6 +60,8 @@ class _Walk:
     parts: list[Part] = field(default_factory=list)
     pipes: int = 0
     breaks: list[int] = field(default_factory=list)
+    passed_over: bool = False
+    """Whether the grammar has left out text in the middle of a word: it does so with an empty substitution."""
     stack: list[tuple[Node, _Context]] = field(default_factory=list)
     numbers: Callable[[], int] = field(default_factory=lambda: itertools.count().__next__)
 
@@ -67,6 +69,9 @@ class _Walk:
         self.stack.append((root, start))
         while self.stack:
             node, context = self.stack.pop()
+            if node.type == "concatenation":
+                gaps = zip(node.children, node.children[1:])
+                self.passed_over = self.passed_over or any(a.end_byte != b.start_byte for a, b in gaps)
             if node.type in _ONE_LINE:
                 self.breaks += _line_breaks(node)
             handler = _HANDLERS.get(node.type, _Walk.descend)
@@ -329,4 +334,4 @@ def _walked(text: bytes) -> tuple[_Walk, bool]:
     tree = _parser().parse(text)
     walk = _Walk()
     walk.run(tree.root_node, _Context(_Place()))
-    return walk, tree.root_node.has_error
+    return walk, tree.root_node.has_error or walk.passed_over
