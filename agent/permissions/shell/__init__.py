@@ -82,11 +82,17 @@ def _analyse(command: str) -> Analysis:
     dangerous = danger.of_text(command, parts) or next((d for p in parts if (d := danger.of_part(p, line))), "")
     if not dangerous and (shown := plain.as_shown(command)) != command:
         dangerous = analyse(shown).danger
-    if not dangerous and error and (split := _BRACES.sub(lambda m: m[1].replace(",", " "), command)) != command:
-        dangerous = analyse(split).danger
+    if not dangerous and error and (simpler := _simpler(command)) != command:
+        dangerous = analyse(simpler).danger
     return Analysis(command, tuple(parts), error or problem, unclear, dangerous)
 
 
+def _simpler(command: str) -> str:
+    """A line that could not be read, with its braces written out and without substitutions that hold nothing."""
+    return _NOTHING.sub(" ", _BRACES.sub(lambda m: m[1].replace(",", " "), command))
+
+
+_NOTHING = re.compile(r"`\s*`|\$\(\s*\)")
 _BRACES = re.compile(r"(?<!\$)\{([^{}\s,]*(?:,[^{}\s,]*)+)\}")
 """Words in braces, which bash makes several words of: {rm,-rf,x}."""
 
