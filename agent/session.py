@@ -18,13 +18,14 @@ from agent import logbook, workshop
 from agent.extend.extensions import Extensions
 from agent.extend.hooking import Facts
 from agent.extend.turns import hooked_turn
-from agent.hearing import Heard, hear
+from agent.hearing import Heard, Lines, hear, left_lines
 from agent.logbook import SessionError
 from agent.models import make_model
 from agent.permissions import Approver, Permissions
 from agent.permitting import Permitting
 from agent.settings import Settings
 from agent.subagent import Subagents, with_task
+from agent.terminal.clean import one_line
 from runtime.context.compact import CompactOutcome
 from runtime.context.ledger import Row, ledger
 from runtime.context.redact import told
@@ -71,7 +72,7 @@ class Session:
         self.usage = Usage()
         self.spent = Spent()
         self.subagents = Subagents(self)
-        self._lines: list[str] = []
+        self._lines = Lines(lambda note: self.engine.append(note))
         self._heard: Heard | None = None
         self._task: asyncio.Task[Any] | None = None
         self._leaving: set[asyncio.Task[None]] = set()
@@ -151,12 +152,16 @@ class Session:
         if known.mode and self.settings.source("permission_mode") == "default":
             self.permissions.set_mode(known.mode)
         self.safety.replay(self.log.entries)
+        lost = left_lines(self.log.entries)
+        self.notices += [f"Said while it worked, and taken up now: {one_line(text, 200)}" for text in lost]
         self.notices += filter(None, (workshop.floor_words(self.engine), self.extensions.untrusted_words()))
         self.engine.append(logbook.opened(self.name, self.model.name))
         if self.name != known.name:
             self.engine.append(Note("name", name))
         if spec != known.spec:
             self.engine.append(Note("model", spec))
+        for text in lost:
+            self._write(User(text, "steered"))
 
     # -- a turn -----------------------------------------------------------------------------------------------------
 
@@ -228,7 +233,7 @@ class Session:
         after = partial(self.hooks.after_call, self.toolbox) if self.hooks else None
         self.spent = Spent(self.limits)
         crew = Crew(
-            self.engine, self.model, self.toolbox, self.permitting.permit, self._steered, self.limits,
+            self.engine, self.model, self.toolbox, self.permitting.permit, self._lines.taken, self.limits,
             spent=self.spent, after=after,
         )  # fmt: skip
         return hooked_turn(self.hooks, crew, prompt) if self.hooks else run_turn(crew, prompt)
@@ -285,15 +290,11 @@ class Session:
 
     def steer(self, text: str) -> None:
         """Hands a line to the model at its next step."""
-        self._lines.append(text)
+        self._lines.add(text)
 
     def take_back(self) -> str | None:
         """The newest line that was not handed over yet, taken out again."""
-        return self._lines.pop() if self._lines else None
-
-    def _steered(self) -> list[str]:
-        lines, self._lines = self._lines, []
-        return lines
+        return self._lines.take_back()
 
     def settle(self) -> None:
         """Answers calls that an interrupt or a crash left open. Raises LogWriteError."""

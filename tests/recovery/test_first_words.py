@@ -16,7 +16,10 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from agent.hearing import Lines, left_lines
 from tests.support.command import argv, refold, script
+from transcripts.log import TranscriptLog
+from transcripts.records import TurnEnd, User
 
 WORDS = "Mend the cart, and never touch pay.py."
 
@@ -161,3 +164,55 @@ def test_what_a_hook_refuses_reaches_no_log(tmp_path: Path, home: Path, work: Pa
     assert (done.returncode, "not now" in done.stderr) == (3, True)
     assert not any(b"Mend" in p.read_bytes() for p in home.rglob("*.jsonl"))
     assert refold("-p", "Hello", "--model", model, cwd=work).stdout == "One.\n"
+
+
+def test_a_line_said_while_it_works(tmp_path: Path, home: Path, work: Path) -> None:
+    """It waits for the next step, and the step for a command; what was taken back is not taken up."""
+    begun = tmp_path / "begun"
+    wait = {"calls": [{"name": "bash", "arguments": {"command": f"touch {begun}; exec sleep 600"}}]}
+    model = script(tmp_path / "s.jsonl", wait, "One.", "Two.")
+    words = argv("--model", model, "--yolo")
+    child = pexpect.spawn(sys.executable, words[1:], cwd=str(work), env={**os.environ, "TERM": "dumb"}, timeout=60)
+    child.expect("> ")
+    child.sendline("Begin.")
+    end = time.monotonic() + 60
+    while not begun.exists():
+        assert child.isalive() and time.monotonic() < end
+        time.sleep(0.01)
+    child.sendline("And never touch pay.py.")
+    log = next((home / "sessions").glob("*/*.jsonl"))
+    while b"never touch" not in log.read_bytes():
+        assert child.isalive() and time.monotonic() < end
+        time.sleep(0.01)
+    child.kill(signal.SIGKILL)
+    child.wait()
+    child.close()
+    done = refold("-p", "Go on.", "-c", "--model", model, cwd=work)
+    assert (done.returncode, "Said while it worked, and taken up now: And never touch pay.py." in done.stderr) == (
+        0,
+        True,
+    )
+    shown = refold("sessions", "show", "latest", cwd=work).stdout
+    assert [row.partition(" ")[2] for row in shown.splitlines() if "you: " in row or "steered: " in row] == [
+        "you: Begin.",
+        "steered: And never touch pay.py.",
+        "you: Go on.",
+    ]
+    again = refold("-p", "More.", "-c", "--model", model, cwd=work)
+    assert "taken up" not in again.stderr
+
+
+def test_a_line_that_was_taken_back_or_handed_over_is_not_taken_up() -> None:
+    log = TranscriptLog.memory()
+    lines = Lines(log.append)
+    for text in ("one", "two", "three"):
+        lines.add(text)
+    assert (left_lines(log.entries), lines.take_back()) == (["one", "two", "three"], "three")
+    assert (left_lines(log.entries), lines.taken()) == (["one", "two"], ["one", "two"])
+    log.append(User("one", "steered"))
+    assert left_lines(log.entries) == ["two"]
+    log.append(TurnEnd("error"))
+    lines.add("one")
+    assert left_lines(log.entries) == ["two", "one"]
+    log.append(TurnEnd("done"))
+    assert left_lines(log.entries) == []
