@@ -1,9 +1,13 @@
-"""The command `refold`: words -> a command of agent/cli.py. The only place that knows typer."""
+"""The command `refold`: words -> a command of agent/cli.py. The only place that knows typer.
+
+Nothing slow is imported at the top: until the first edge (agent/edges.py) is crossed, Ctrl-C would be a traceback.
+"""
+
+from __future__ import annotations
 
 import importlib
 import os
 import sys
-from typing import Annotated, Any, Literal
 
 # Installed, our packages lie beside this file, under refold/; they must be found before any folder of the user's that
 # happens to be called tools/ or runtime/ (PYTHONPATH=. is common). In a checkout this changes nothing.
@@ -11,38 +15,39 @@ _HOME = os.path.dirname(os.path.realpath(__file__))
 if sys.path[:1] != [_HOME]:
     sys.path.insert(0, _HOME)
 
-from agent.cli import COMMANDS, Argument, Command, Option, find, help_page, normalise
-from agent.cli_quick import mistyped, values_of
-from agent.version import VERSION
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from agent.cli import Argument, Command, Option
 
 
 def app() -> None:
     """Runs the command line and exits with its code; quietly with 1 where nobody reads what it prints (`| head`)."""
-    try:
-        code = run(sys.argv[1:])
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        code = 1
-    sys.exit(code)
+    signal = importlib.import_module("_signal")  # the part of `signal` that is there at once
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    edges = importlib.import_module("agent.edges")
+    edges.enter()
+    sys.exit(edges.left_with(lambda: run(sys.argv[1:])))
 
 
 def run(argv: list[str]) -> int:
     """Runs the words of one command line; gives the exit code. What is plainly right needs no parser."""
+    cli, quick = importlib.import_module("agent.cli"), importlib.import_module("agent.cli_quick")
     if argv in (["--version"], ["-V"], ["version"]):
-        print(f"refold {VERSION}")
+        print(f"refold {importlib.import_module('agent.version').VERSION}")
         return 0
-    if found := mistyped(argv):
+    if found := quick.mistyped(argv):
         print(f"refold: {found}", file=sys.stderr)
         return 2
     words = argv[: argv.index("--")] if "--" in argv else argv
     if "--help" in words or words == ["-h"] or words == ["help"]:
-        print(help_page(find(argv[0])))
+        print(cli.help_page(cli.find(argv[0])))
         return 0
-    words = normalise(argv)
-    command = find(words[0])
-    values = values_of(command, words[1:]) if command else None
+    words = cli.normalise(argv)
+    command = cli.find(words[0])
+    values = quick.values_of(command, words[1:]) if command else None
     if command and values is not None:
         return _call(command, values)
     return _parsed(words, "refold" if words[0] not in argv[:1] else f"refold {words[0]}")
@@ -72,7 +77,7 @@ def _parser() -> Any:
     import typer
 
     made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    for command in COMMANDS:
+    for command in importlib.import_module("agent.cli").COMMANDS:
         made.command(command.name, help=command.help, hidden=command.hidden)(_function(command))
     return made
 
@@ -94,6 +99,8 @@ def _function(command: Command) -> Any:
 
 def _option(option: Option) -> tuple[str, Any, Any]:
     """(name, type with typer's options, default) of one option."""
+    from typing import Annotated, Literal
+
     import typer
 
     types: dict[type, tuple[Any, Any]] = {bool: (bool, False), list: (list[str], [])}
@@ -105,6 +112,8 @@ def _option(option: Option) -> tuple[str, Any, Any]:
 
 
 def _argument(argument: Argument) -> tuple[str, Any, Any]:
+    from typing import Annotated
+
     import typer
 
     hint, default = (list[str], []) if argument.many else (str, "")

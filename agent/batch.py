@@ -25,6 +25,7 @@ from agent import cli
 from agent.batch_pools import make_pool
 from agent.batch_task import clear, git, git_top
 from agent.cli_common import told
+from agent.edges import interruptible
 from agent.exits import Exit, Stop
 from agent.faults import reason
 from agent.settings import CHECKOUT
@@ -62,7 +63,7 @@ def _batch(values: Values) -> int:
     work = Path(os.path.realpath(os.path.expanduser(values["work"] or path.with_suffix(".work"))))
     pool = make_pool(values["on"] or "")
     side_by_side = values["jobs"] or max(1, (os.cpu_count() or 2))
-    with _held(results) as file:
+    with interruptible(), _held(results) as file:
         before = read_results(results)
         left = [t for t in tasks if not _is_done(before.get(t.id), values["retry_failed"])]
         jobs = [_job(task, values, path.parent, work, before.get(task.id)) for task in left]

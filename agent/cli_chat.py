@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli_settings import open_settings, resumes
+from agent.edges import INTERRUPTED, interruptible
 from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
 from agent.settings import Settings, SettingsError
 
@@ -26,6 +27,8 @@ def chat(values: Values) -> int:
         code, why = stop.code, f"{stop.help}\nrefold: {stop.why}" if stop.help else stop.why
     except SettingsError as error:
         code, why = Exit.CONFIG, str(error)
+    except KeyboardInterrupt:
+        code, why = Exit.INTERRUPTED, INTERRUPTED
     if why:
         print(why if "\n" in why else f"refold: {why}", file=sys.stderr)
     return int(code)
@@ -37,17 +40,17 @@ def _chat(values: Values) -> int:
     if settings.screen_reader or os.environ.get("TERM", "dumb") in ("", "dumb"):
         return _in_lines({**values, "resume": ""} if choose else values, settings, cwd)
     app = importlib.import_module("agent.terminal.app")
-    return app.chat(
-        app.Start(
-            settings,
-            cwd,
-            lambda chosen, ref: _first({**values, "resume": ref or values["resume"]}, chosen, cwd),
-            lambda chosen, **words: _another(chosen, cwd, **words),
-            prompt=" ".join(values["prompt"]),
-            choose=choose,
-            resumes=resumes(values),
-        )
+    start = app.Start(
+        settings,
+        cwd,
+        lambda chosen, ref: _first({**values, "resume": ref or values["resume"]}, chosen, cwd),
+        lambda chosen, **words: _another(chosen, cwd, **words),
+        prompt=" ".join(values["prompt"]),
+        choose=choose,
+        resumes=resumes(values),
     )
+    with interruptible():
+        return app.chat(start)
 
 
 def _in_lines(values: Values, settings: Settings, cwd: Path) -> int:

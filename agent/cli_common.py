@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 
+from agent.edges import INTERRUPTED, silence
 from agent.exits import Exit, Stop
-from agent.faults import reason
+from agent.faults import reason, refused
 from agent.settings import SettingsError
 from runtime.model import ModelError
 
@@ -23,12 +23,12 @@ def told(body: Callable[[], int | None]) -> int:
     except ModelError as error:
         code, why = Exit.FAILED, error.message
     except KeyboardInterrupt:
-        code, why = Exit.INTERRUPTED, "interrupted by Ctrl-C (SIGINT)"
+        code, why = Exit.INTERRUPTED, INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        silence(1)
         code, why = Exit.FAILED, "standard output was closed by its reader"
-    except OSError as error:
-        if not error.filename:
+    except Exception as error:
+        if not refused(error):
             raise
         code, why = Exit.FAILED, reason(error)
     print(f"refold: {why}", file=sys.stderr)

@@ -10,6 +10,7 @@ from typing import Any
 
 from agent.cli_common import told
 from agent.cli_settings import folder_of
+from agent.edges import interruptible
 from agent.exits import Exit, Stop
 from agent.faults import reason
 from agent.folders import git_root
@@ -45,8 +46,9 @@ def _list(values: Values) -> int:
     if not found.servers and not found.problems:
         print(f"There are no MCP servers. refold mcp add NAME -- COMMAND adds one to {settings.home / FILE}.")
     servers = Servers(found.servers, safety)
-    asyncio.run(_connected(servers))
-    servers.close()
+    with interruptible():
+        asyncio.run(_connected(servers))
+        servers.close()
     for server in servers.all:
         print("\n".join(lines_of(server)))
     for problem in found.problems:

@@ -7,6 +7,8 @@ import contextlib
 import importlib.util
 import os
 import shlex
+import signal
+import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -15,17 +17,18 @@ from typing import Any
 from agent.checks import load_schema
 from agent.cli_settings import open_settings, resumes
 from agent.conversation import Conversation, Prompts, Single
+from agent.edges import INTERRUPTED, silence, stopping
 from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
-from agent.faults import reason
-from agent.guard import Limits
-from agent.headless import Order, failed, run_prompts, silence_stdout
+from agent.faults import reason, refused
+from agent.guard import SIGNALS, Limits
+from agent.headless import Order, failed, run_prompts
 from agent.orphan import die_with_parent
 from agent.outcome import Outcome
 from agent.output import Output, Progress, make_output
-from agent.pipes import OutputClosed
+from agent.pipes import HURRY, OutputClosed
 from agent.session import Session, SessionError
 from agent.settings import Settings, SettingsError
-from agent.stdin import decoded, ensure_standard_streams, piped_text
+from agent.stdin import decoded, piped_text
 from runtime.model import ModelError
 from transcripts.catalog import NotFound, SessionInfo, find_session, named
 from transcripts.log import LogWriteError
@@ -40,16 +43,28 @@ GOES_ON = frozenset({Exit.LIMIT, Exit.RETRYABLE, Exit.INTERRUPTED, Exit.TERMINAT
 def run(values: Values) -> int:
     """One task, then exit: `refold run` and `refold -p`."""
     die_with_parent()
-    ensure_standard_streams()
     progress = Progress(values["quiet"])
     output = make_output(values["output_format"] or "text", progress, values["include_partial_messages"])
-    outcome = _ended(lambda: _one_shot(values, output, progress), output)
+    with stopping(lambda number: _stopped(number, output, progress)):
+        outcome = _ended(lambda: _one_shot(values, output, progress), output)
     if outcome.help:
         progress.pipe.offer(outcome.help + "\n")
     if outcome.code:
         progress.why(outcome.why)
-    silence_stdout()
+    silence(1)
     return int(outcome.code)
+
+
+def _stopped(number: int, output: Output, progress: Progress) -> None:
+    """A signal before there is a turn that obeys it: the result line comes all the same. It may have come in the middle
+    of a loop, so another thread writes."""
+    code, why = SIGNALS[signal.Signals(number)]
+    output.hurry()
+    result = output.result(Outcome(code, signal.Signals(number).name.lower(), why), None)
+    writer = threading.Thread(target=lambda: asyncio.run(result))
+    writer.start()
+    writer.join(HURRY)
+    progress.why(why)
 
 
 def _ended(body: Callable[[], Outcome], output: Output) -> Outcome:
@@ -67,13 +82,19 @@ def _ended(body: Callable[[], Outcome], output: Output) -> Outcome:
     except LogWriteError as error:
         outcome = Outcome(Exit.FAILED, "log", str(error))
     except KeyboardInterrupt:
-        outcome = Outcome(Exit.INTERRUPTED, "sigint", "interrupted by Ctrl-C (SIGINT)")
-    except Exception as bug:  # noqa: BLE001 - a script still gets its result line; the traceback is shown
-        traceback.print_exc()
-        outcome = Outcome(Exit.FAILED, "bug", f"this is a fault of refold's own: {type(bug).__name__}: {bug}")
+        outcome = Outcome(Exit.INTERRUPTED, "sigint", INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 - a script still gets its result line; the traceback of a bug is shown
+        outcome = _unforeseen(error)
     with contextlib.suppress(OutputClosed):
         asyncio.run(output.result(outcome, None))
     return outcome
+
+
+def _unforeseen(error: Exception) -> Outcome:
+    if refused(error):
+        return Outcome(Exit.FAILED, "system", reason(error))
+    traceback.print_exc()
+    return Outcome(Exit.FAILED, "bug", f"this is a fault of refold's own: {type(error).__name__}: {error}")
 
 
 def _one_shot(values: Values, output: Output, progress: Progress) -> Outcome:
@@ -85,7 +106,8 @@ def _one_shot(values: Values, output: Output, progress: Progress) -> Outcome:
     else:
         prompts = Single(_prompt(values, progress, cwd))
     with open_session(values, settings, cwd) as session:
-        outcome = asyncio.run(run_prompts(session, prompts, order, output))
+        with stopping(lambda number: progress.why(SIGNALS[signal.Signals(number)][1])):  # the results are told
+            outcome = asyncio.run(run_prompts(session, prompts, order, output))
         if outcome.code in GOES_ON and session.path:
             progress.say(f"The session is kept: refold --resume {shlex.quote(session.name or session.id)}")
         return outcome

@@ -12,6 +12,7 @@ from typing import Any
 from agent.cli_common import told
 from agent.demo_show import Show
 from agent.demo_tour import tests, tour
+from agent.edges import interruptible
 from agent.exits import Exit, Stop
 from agent.settings import CHECKOUT, Settings
 from transcripts.catalog import list_sessions
@@ -41,7 +42,8 @@ PATIENCE = 900
 
 def demo(values: dict[str, Any]) -> int:
     """Runs the demo; 0 where everything it promises was seen."""
-    return told(lambda: _demo(values))
+    with interruptible():
+        return told(lambda: _demo(values))
 
 
 def _demo(values: dict[str, Any]) -> int:
@@ -71,7 +73,9 @@ def _real(scratch: Path, model: str | None, show: Show) -> None:
     after = tests(folder)
     show.heading("Checked by this command, not by the model")
     show.fact("test after", _verdict(after))
-    show.fact("transcript", next((str(s.path) for s in list_sessions(settings.home, Path(os.path.realpath(folder)))), "none"))
+    show.fact(
+        "transcript", next((str(s.path) for s in list_sessions(settings.home, Path(os.path.realpath(folder)))), "none")
+    )
     if done.returncode == Exit.NO_MODEL or done.returncode == Exit.CONFIG:
         raise Stop(Exit(done.returncode), "the model could not be started; `refold demo --recorded` needs none")
     if done.returncode or not after[0]:

@@ -1,8 +1,9 @@
-"""Why a file or a server could not be used, as a person says it."""
+"""Why a file, a server or anything else of this machine could not be used, as a person says it."""
 
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 _WORDS = {
@@ -11,6 +12,12 @@ _WORDS = {
     errno.EISDIR: "it is a folder",
     errno.EACCES: "its permissions do not allow it",
     errno.EPERM: "the system does not allow it",
+    errno.EMFILE: "this process has as many files open as it may (ulimit -n)",
+    errno.ENFILE: "this machine has as many files open as it can",
+    errno.EFBIG: "a file may not grow that large (ulimit -f)",
+    errno.ENOMEM: "there is too little memory",
+    errno.EAGAIN: "no more processes can be started now (ulimit -u)",
+    errno.EIO: "the device under it failed (input/output error)",
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "your share of the disk is full",
     errno.EROFS: "it lies on a disk that is only for reading",
@@ -30,8 +37,19 @@ def reason(error: BaseException, about: Path | str = "") -> str:
     unless it is `about`, of which the sentence around it speaks anyhow."""
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8 text (byte {error.start + 1})"
+    if isinstance(error, MemoryError):
+        return _WORDS[errno.ENOMEM]
+    if isinstance(error, RuntimeError) and refused(error):
+        return _WORDS[errno.EAGAIN]
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
-    words = _WORDS.get(error.errno or 0) or error.strerror[:1].lower() + error.strerror[1:]
+    number = error.errno or 0
+    ours = _WORDS.get(number) if error.filename or error.strerror == os.strerror(number) else None
+    words = ours or error.strerror[:1].lower() + error.strerror[1:]
     named = "" if error.filename is None else str(error.filename)
     return f"{named}: {words}" if named and named != str(about) else words
+
+
+def refused(error: BaseException) -> bool:
+    """Whether this machine refused something, by its files, its memory or its limits: no fault of refold's own."""
+    return isinstance(error, OSError | MemoryError) or str(error) == "can't start new thread"

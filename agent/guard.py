@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from agent.edges import INTERRUPTED
 from agent.exits import Exit
 from agent.pipes import CLOSED, reader_left
 from runtime.crew import total
@@ -23,7 +24,7 @@ LOOK = 0.2
 """Seconds between two looks whether anybody still reads standard output."""
 
 SIGNALS = {
-    signal.SIGINT: (Exit.INTERRUPTED, "interrupted by Ctrl-C (SIGINT)"),
+    signal.SIGINT: (Exit.INTERRUPTED, INTERRUPTED),
     signal.SIGTERM: (Exit.TERMINATED, "terminated (SIGTERM)"),
     signal.SIGHUP: (Exit.HANGUP, "the terminal went away (SIGHUP)"),
 }
@@ -144,6 +145,7 @@ class Guard:
         """Obeys signals and the time limit while it lasts. A second signal does not wait for a gentle end."""
         loop = asyncio.get_running_loop()
         self.task = asyncio.current_task()
+        before = {number: signal.getsignal(number) for number in SIGNALS}
         for number in SIGNALS:
             loop.add_signal_handler(number, self._signalled, number)
         seconds = self.limits.seconds
@@ -158,6 +160,7 @@ class Guard:
                 timer.cancel()
             for number in SIGNALS:
                 loop.remove_signal_handler(number)
+                signal.signal(number, before[number])
 
     def _signalled(self, number: signal.Signals) -> None:
         code, why = SIGNALS[number]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -311,8 +310,3 @@ def failed(error: ModelError) -> Outcome:
     """The outcome where not even a session could be opened for want of a model."""
     code, cause = of_error(error.kind)
     return Outcome(code, cause, error_words(error.kind, error.message))
-
-
-def silence_stdout() -> None:
-    """All has been said: nothing may be written, or waited for, while the interpreter ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

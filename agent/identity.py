@@ -115,9 +115,9 @@ def instruction_files(root: Path, cwd: Path, home: Path) -> list[Path]:
 
 
 def _highest_own(cwd: Path) -> Path:
-    top = cwd
+    top, home = cwd, Path(places.home())
     for folder in cwd.parents:
-        if folder == Path.home() or not _is_own(folder):
+        if folder == home or not _is_own(folder):
             break
         top = folder
     return top

@@ -29,15 +29,6 @@ TOO_MUCH = 256 * 1024 * 1024
 Say = Callable[[str], None]
 
 
-def ensure_standard_streams() -> None:
-    """Puts /dev/null where stdin, stdout or stderr are closed, so that no file of ours gets their numbers."""
-    for number in (0, 1, 2):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)
-
-
 def piped_text(*, has_prompt: bool, explicit: bool, say: Say) -> str:
     """The text on standard input, "" where there is none to be had.
 

@@ -206,12 +206,12 @@ def outer_rules(folder: str, in_git: bool) -> list[Rules]:
 def global_excludes() -> Path:
     """The user's own ignore file, as git finds it."""
     try:
-        config = Path("~/.gitconfig").expanduser().read_text("utf-8", "replace")
+        config = Path(os.path.expanduser("~/.gitconfig")).read_text("utf-8", "replace")
     except OSError:
         config = ""
     named = re.search(r"(?im)^\s*excludesfile\s*=\s*(.+?)\s*$", config)
     home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(named[1].strip('"') if named else f"{home}/git/ignore").expanduser()
+    return Path(os.path.expanduser(named[1].strip('"') if named else f"{home}/git/ignore"))
 
 
 def _read(base: str, folder: str, name: str) -> list[Rules]:

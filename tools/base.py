@@ -288,8 +288,12 @@ class Toolbox:
             out = await (instead() if instead else found.run(self.ctx, **values))
         except ToolFailure as error:
             return ToolOutput(str(error), ok=False)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, MemoryError) as error:
             return ToolOutput(f"{name}: {describe_error(error)}", ok=False)
+        except RuntimeError as error:
+            if str(error) != "can't start new thread":
+                raise
+            return ToolOutput(f"{name}: no more threads can be started now (ulimit -u)", ok=False)
         return out if isinstance(out, ToolOutput) else ToolOutput(out)
 
 

@@ -64,8 +64,12 @@ def home() -> str:
 
 
 def temporary_folders() -> tuple[str, ...]:
-    """The folders for temporary files."""
-    found = dict.fromkeys(real(p) for p in (tempfile.gettempdir(), "/tmp", "/var/tmp"))
+    """The folders for temporary files; first the one that is used."""
+    try:
+        used = tempfile.gettempdir()
+    except OSError:  # none can be written now (a full disk, a limit); a session that only reads needs none
+        used = "/tmp"
+    found = dict.fromkeys(real(p) for p in (used, "/tmp", "/var/tmp"))
     return tuple(p for p in found if p != "/")
 
 

@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,9 +89,8 @@ def layout(place: Place, confinement: str, rules: ReadRules | None = None) -> La
         return Layout(hidden=hidden, scratch=scratch)
     writable = existing([place.root, *git_folders(place.root), *place.temporary, *place.extra, cache])
     fixed, unmoved = _fixed(place)
-    scratch = tempfile.gettempdir() if tempfile.gettempdir() in place.temporary else place.temporary[0]
     network = confinement == "network"
-    return Layout(writable, fixed, unmoved, hidden, network, scratch, _cache_env(cache))
+    return Layout(writable, fixed, unmoved, hidden, network, place.temporary[0], _cache_env(cache))
 
 
 def cache_folder(place: Place) -> str:
