@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Literal
 
 from agent.abandoned import abandoned, without_log
 from agent.extend.hooks import HookError, listing
+from agent.faults import reason
 from agent.mcp.config import ConfigError, Found, find_servers
 from agent.permissions import RuleError
 from agent.permissions.hazards import config_hazard
@@ -152,18 +154,26 @@ def of_programs() -> Iterator[Finding]:
 
 def of_sessions(home: Path) -> Iterator[Finding]:
     """What lies beside the sessions and belongs to none."""
-    if left := list(abandoned(home)):
+    try:
+        left, alone = list(abandoned(home)), list(without_log(home))
+    except OSError as error:
+        yield Finding("sessions", "bad", f"they cannot be read: {reason(error)}", "set REFOLD_HOME to another folder")
+        return
+    if left:
         words = f"an interrupted copy has left {', '.join(map(str, left))}"
         yield Finding("sessions", "note", words, "refold sessions removes it")
-    for folder in without_log(home):
+    for folder in alone:
         words = f"{folder} belongs to {folder.with_suffix('.jsonl').name}, which is gone"
         yield Finding("sessions", "note", words, "put that file back, or remove the folder")
 
 
 def of_home(home: Path) -> Iterator[Finding]:
-    """Whether refold's own folder can be written."""
-    parent = next(p for p in (home, *home.parents) if os.path.exists(p))
-    if os.path.isdir(parent) and os.access(parent, os.W_OK):
-        yield Finding("home", "ok", str(home))
-    else:
+    """Whether refold's own folder can be written, and by nobody else: who can put rules and hooks there decides."""
+    parent = next(p for p in (home, *home.parents) if os.path.lexists(p))
+    if not (os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK)):
         yield Finding("home", "bad", f"{home} cannot be written", "set REFOLD_HOME to a folder that can")
+    elif parent == home and (mode := home.stat().st_mode) & (stat.S_IWGRP | stat.S_IWOTH):
+        state: State = "bad" if mode & stat.S_IWOTH else "note"
+        yield Finding("home", state, f"{home}: others can write there, and so change what may run", f"chmod 700 {home}")
+    else:
+        yield Finding("home", "ok", str(home))

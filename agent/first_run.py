@@ -19,6 +19,7 @@ from agent.models.discovery import TITLES, find_servers
 from agent.models.introspect import Server, ask_server
 from agent.models.weights import find_weights
 from agent.settings import Settings
+from transcripts.files import private_folder
 
 PATIENCE = 5.0
 """Seconds the configured server has to answer: it may be far away."""
@@ -136,7 +137,7 @@ def chosen(settings: Settings, offer: Offer, model: str) -> Settings:
 def keep(home: Path, settings: Settings, env: Mapping[str, str]) -> list[Path]:
     """Keeps model and address in config.toml, the key in .env (readable by its owner only) unless the environment has
     it anyway. Returns what was written. Raises OSError."""
-    home.mkdir(parents=True, exist_ok=True)
+    private_folder(home)
     known = {"", NO_KEY, env.get("OPENAI_API_KEY", ""), env.get("REFOLD_API_KEY", "")}
     secret = settings.api_key not in known
     values = {

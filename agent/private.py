@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from transcripts.files import private_folder
+
 
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file; {} where there is none or it cannot be read."""
@@ -19,7 +21,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def write_private(path: Path, text: str) -> None:
     """Puts a file that nobody else may read in the place of the one that was there, in one go. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -20,6 +20,7 @@ from agent.undo.store import Store
 from agent.version import VERSION
 from transcripts.blobs import Blobs, sync_folder
 from transcripts.catalog import new_path, tasks_folder, tasks_of
+from transcripts.files import private_folder
 from transcripts.lines import encode
 from transcripts.log import Entry, TranscriptLog, VersionError, now
 from transcripts.records import Note, SessionStart
@@ -129,7 +130,7 @@ def _lines(old: TranscriptLog, entries: Sequence[Entry], ident: str, cwd: Path) 
 
 def write_all(path: Path, lines: Iterable[bytes], blobs: Blobs) -> None:
     """A log of these lines, there as a whole or not at all, with copies of the blobs that its lines name."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(path.parent)
     part = path.with_suffix(".part")
     names: set[str] = set()
     try:

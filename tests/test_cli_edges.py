@@ -181,3 +181,41 @@ def test_any_home(place: str, tmp_path: Path, home: Path) -> None:
     model = script(tmp_path / "script.jsonl", {"calls": [{"name": "grep", "arguments": {"pattern": "x"}}]}, "Done.")
     done = refold("-p", "x", "--model", model, cwd=tmp_path, env={"HOME": place})
     assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (0, "Done.\n", False), done.stderr
+
+
+def test_nobody_else_can_put_anything_into_a_home_that_is_made_whatever_the_umask(tmp_path: Path) -> None:
+    home = tmp_path / "new" / "home"
+    call = {"calls": [{"name": "bash", "arguments": {"command": "true"}}]}
+    model = script(tmp_path / "script.jsonl", call, "Done.")
+    line = ["bash", "-c", 'umask 000; exec "$@"', "bash", *argv("-p", "x", "--model", model, "--yolo")]
+    env = {**os.environ, "REFOLD_HOME": str(home)}
+    subprocess.run(line, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, check=True, env=env, timeout=100)
+    folders = [home.parent, home, *(folder for folder in home.rglob("*") if folder.is_dir())]
+    assert {oct(folder.stat().st_mode & 0o777) for folder in folders} == {"0o700"}
+    assert any(path.suffix == ".jsonl" for path in home.rglob("*"))
+
+
+@pytest.mark.parametrize(("mode", "sign"), [(0o777, "!"), (0o770, "-"), (0o755, "+")])
+def test_doctor_tells_of_a_home_that_others_can_write(mode: int, sign: str, tmp_path: Path, home: Path) -> None:
+    home.mkdir(exist_ok=True)
+    home.chmod(mode)
+    found = [line for line in refold("doctor", cwd=tmp_path).stdout.splitlines() if "home   " in line]
+    said = "" if sign == "+" else ": others can write there, and so change what may run"
+    assert found == [f"{sign} home        {home}{said}"]
+
+
+def test_doctor_looks_at_a_home_that_is_a_loop_or_shut(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    done = refold("doctor", cwd=tmp_path, env={"REFOLD_HOME": str(tmp_path / "loop")})
+    assert f"! home        {tmp_path / 'loop'} cannot be written" in done.stdout.splitlines()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "sessions").symlink_to("sessions")
+    done = refold("doctor", cwd=tmp_path, env={"REFOLD_HOME": str(tmp_path / "home")})
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("path", ["", "/nowhere"])
+def test_a_sandbox_works_where_no_program_is_found(path: str, tmp_path: Path, home: Path) -> None:
+    usual = [line for line in refold("doctor", cwd=tmp_path).stdout.splitlines() if "sandbox" in line]
+    found = refold("doctor", cwd=tmp_path, env={"PATH": path}).stdout.splitlines()
+    assert [line for line in found if "sandbox" in line] == usual

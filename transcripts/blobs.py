@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from transcripts.files import open_file, read_file
+from transcripts.files import open_file, private_folder, read_file
 
 
 class LogWriteError(Exception):
@@ -38,7 +38,7 @@ class Blobs:
 
     def _store(self, folder: Path, name: str, body: bytes) -> None:
         if not os.path.isdir(folder):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private_folder(folder)
             sync_folder(folder.parent)
         part = folder / f"{name}.{os.getpid()}.part"
         try:
@@ -77,7 +77,7 @@ class Blobs:
             if self.folder is None:
                 self._memory[name] = body
             else:
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                private_folder(self.folder)
                 write_durably(self.folder / name, body)
         if self.folder is not None and os.path.isdir(self.folder):
             sync_folder(self.folder)

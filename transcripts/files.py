@@ -26,6 +26,17 @@ def open_file(path: Path, mode: int = os.O_RDONLY) -> int:
     return fd
 
 
+def private_folder(path: Path | str) -> None:
+    """A folder that its owner alone may look into, and so is each one above it that had to be made: what `mode` of
+    mkdir(parents=True) means for the last one only. Raises OSError."""
+    path = Path(path)
+    if os.path.isdir(path):
+        return
+    if not os.path.isdir(path.parent) and path.parent != path:
+        private_folder(path.parent)
+    path.mkdir(0o700, exist_ok=True)
+
+
 def read_file(path: Path) -> bytes:
     """All bytes of an ordinary file. Raises OSError."""
     with os.fdopen(open_file(path), "rb") as file:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from transcripts.blobs import Blobs, LogWriteError, sync_folder, write_durably
 from transcripts.entries import Entry, Held, newest_note
-from transcripts.files import open_file
+from transcripts.files import open_file, private_folder
 from transcripts.lines import LineError, VersionError, decode, encode, strip
 from transcripts.records import (
     Assistant,
@@ -108,7 +108,7 @@ class TranscriptLog:
     @classmethod
     def create(cls, path: Path) -> TranscriptLog:
         """A new log, mode 0600, its folder 0700, its name durable. Raises FileExistsError, OSError."""
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(path.parent)
         log = cls(path, os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | _BINARY, 0o600))
         log._lock()
         sync_folder(path.parent)

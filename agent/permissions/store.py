@@ -15,6 +15,7 @@ from agent.faults import reason
 from agent.permissions.rules import Rule, RuleError, parse_rule
 from agent.permissions.verdicts import Decision, Scope
 from agent.private import write_private
+from transcripts.files import private_folder
 
 DECISIONS: tuple[Decision, ...] = ("allow", "ask", "deny")
 _HEADER = "# Rules of refold. /permissions shows them; they may be changed by hand (comments are not kept).\n"
@@ -122,7 +123,7 @@ def _save(path: Path, data: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(path.parent)
     with open(path.with_name(".permissions.lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

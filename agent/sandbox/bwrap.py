@@ -40,10 +40,10 @@ class Bubblewrap:
         path = self.find()
         if not path:
             return "it is not installed"
-        why = probe(self.wrap(["true"], Path("/"), Layout()))
+        why = probe(self.wrap([nothing()], Path("/"), Layout()))
         if why and self.namespaces is _AS_ROOT:
             self.namespaces = _AS_USER
-            why = probe(self.wrap(["true"], Path("/"), Layout()))
+            why = probe(self.wrap([nothing()], Path("/"), Layout()))
         return why
 
     def fix(self, why: str) -> str:
@@ -116,6 +116,11 @@ def _hiding(layout: Layout) -> list[str]:
     if not layout.writable and os.path.isdir(layout.scratch):
         out += ["--tmpfs", layout.scratch]
     return out + [word for path in folders for word in ("--remount-ro", path)]
+
+
+def nothing() -> str:
+    """The program that does nothing, also where PATH leads nowhere."""
+    return shutil.which("true") or shutil.which("true", path="/usr/bin:/bin:/run/current-system/sw/bin") or "true"
 
 
 def probe(argv: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from agent.permissions.reach import Reach, Refusal
 from agent.sandbox.http_heads import MOST_HEAD
 from agent.sandbox.proxy import HEAD_SECONDS, Proxy
+from transcripts.files import private_folder
 
 WAIT_SECONDS = 60.0
 """How long a command may take to begin; one that could not be started leaves its door waiting no longer."""
@@ -258,7 +259,7 @@ def _remove_unheld(folder: Path) -> None:
 def _own_folder(home: Path) -> tuple[Path, int]:
     """A new folder in `home` and the descriptor by which it is held. Removes those that nobody holds any more: their
     programs were killed. Raises OSError."""
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(home)
     lock = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.sandbox.bwrap import probe
+from agent.sandbox.bwrap import nothing, probe
 from agent.sandbox.layout import FORGOTTEN, Layout
 
 HELPER = Path(__file__).with_name("confine.py")
@@ -24,7 +24,7 @@ class Landlock:
         """Why this rung does not work here; "" where it does. Runs it once."""
         if sys.platform != "linux":
             return "it exists on Linux only"
-        return probe(self.wrap(["true"], Path("/"), Layout()))
+        return probe(self.wrap([nothing()], Path("/"), Layout()))
 
     def fix(self, why: str) -> str:
         """What a person can do about it."""

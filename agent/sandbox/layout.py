@@ -15,6 +15,7 @@ from agent.permissions import places
 from agent.sandbox.doors import Door
 from agent.sandbox.repositories import git_folders, steering
 from agent.trust import content
+from transcripts.files import private_folder
 
 _SKIPPED = frozenset(
     {".git", "node_modules", ".venv", "venv", "__pycache__", "target", ".tox", ".mypy_cache", "vendor"}
@@ -85,7 +86,7 @@ def layout(place: Place, confinement: str, rules: ReadRules | None = None) -> La
     cache = cache_folder(place)
     if confinement == "read-only":
         scratch = os.path.join(cache, "scratch")
-        os.makedirs(scratch, mode=0o700, exist_ok=True)
+        private_folder(scratch)
         return Layout(hidden=hidden, scratch=scratch)
     writable = existing([place.root, *git_folders(place.root), *place.temporary, *place.extra, cache])
     fixed, unmoved = _fixed(place)
@@ -97,7 +98,7 @@ def cache_folder(place: Place) -> str:
     """Where confined build tools keep their caches: a poisoned cache must not be used by anybody else."""
     name = hashlib.sha256(place.root.encode()).hexdigest()[:16]
     folder = os.path.join(place.home, "cache", "confined", name)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    private_folder(folder)
     return folder
 
 

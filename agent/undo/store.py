@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.faults import reason
+from transcripts.files import private_folder
 
 Entry = tuple[str, int, str]
 """kind (f, l, d), permission bits, and the content's hash or the symlink's target."""
@@ -53,7 +54,7 @@ class Store:
         self.folder = folder
         self._depth: dict[str, int] = {}
         for name in ("objects", "snapshots"):
-            (folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(folder / name)
 
     def put(self, data: bytes) -> str:
         """Keeps bytes and gives their hash."""
