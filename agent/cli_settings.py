@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
 from agent import cli
 from agent.exits import Exit, Stop
+from agent.faults import reason
 from agent.settings import NAMES, Settings
 
 Values = dict[str, Any]
@@ -19,9 +21,21 @@ def folder_of(values: Values) -> Path:
         cwd = Path(os.path.realpath(os.path.expanduser(values["cd"] or ".")))
     except FileNotFoundError:
         raise Stop(Exit.USAGE, "the folder this shell is in was deleted; cd somewhere else first") from None
-    if not os.path.isdir(cwd):
-        raise Stop(Exit.USAGE, f"there is no folder {values['cd'] or cwd}")
+    asked = str(values["cd"] or cwd)
+    try:
+        folder = stat.S_ISDIR(os.stat(cwd).st_mode)
+    except (FileNotFoundError, ValueError):
+        raise Stop(Exit.USAGE, f"there is no folder {asked}") from None
+    except OSError as error:
+        shown = asked if len(asked) < _LONG else f"{asked[: _LONG // 2]} ... {asked[-_LONG // 2 :]}"
+        raise Stop(Exit.USAGE, f"the folder {shown} cannot be worked in: {reason(error, cwd)}") from None
+    if not folder:
+        raise Stop(Exit.USAGE, f"there is no folder {asked}")
     return cwd
+
+
+_LONG = 400
+"""Characters of a path that are shown whole."""
 
 
 def open_settings(values: Values) -> tuple[Settings, Path]:

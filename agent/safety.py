@@ -34,7 +34,9 @@ run beside each other and share everything else here."""
 
 def snapshots_folder(home: Path, root: Path) -> Path:
     """Where the snapshots of a workspace are kept, those of all its sessions."""
-    return home / "undo" / f"{root.name}-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
+    mark = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    name = root.name if len(os.fsencode(root.name)) < 200 else ""  # a name has 255 bytes at most
+    return home / "undo" / f"{name}-{mark}"
 
 
 class Safety:

@@ -219,3 +219,34 @@ def test_a_sandbox_works_where_no_program_is_found(path: str, tmp_path: Path, ho
     usual = [line for line in refold("doctor", cwd=tmp_path).stdout.splitlines() if "sandbox" in line]
     found = refold("doctor", cwd=tmp_path, env={"PATH": path}).stdout.splitlines()
     assert [line for line in found if "sandbox" in line] == usual
+
+
+# -- folders --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [b"bad\xff\xfebytes", b"new\nline", "ü".encode() * 127, b"$(touch x) 'a' \"b\""])
+def test_a_folder_of_any_name(name: bytes, tmp_path: Path, home: Path) -> None:
+    folder = tmp_path / os.fsdecode(name)
+    folder.mkdir()
+    calls = [
+        {"name": "write", "arguments": {"path": "a.txt", "content": "word\n"}},
+        {"name": "grep", "arguments": {"pattern": "word"}},
+        {"name": "bash", "arguments": {"command": "cat a.txt > b.txt"}},
+    ]
+    model = script(tmp_path / "script.jsonl", *({"calls": [call]} for call in calls), "Done.")
+    done = refold("-p", "x", "--model", model, "--yolo", cwd=folder)
+    assert (done.returncode, done.stdout, "error" in done.stderr) == (0, "Done.\n", False), done.stderr
+    assert (folder / "b.txt").read_text() == "word\n"
+    for words in (("replay", "--verify"), ("sessions",), ("sessions", "export", "latest"), ("mcp", "list"), ("trust",)):
+        done = refold(*words, cwd=folder)
+        assert (done.returncode, done.stderr) == (0, ""), words
+
+
+def test_why_a_folder_cannot_be_worked_in(tmp_path: Path, home: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    said = [refold("trust", "--cd", place, cwd=tmp_path).stderr for place in ("loop", "none", "n" * 300)]
+    assert said == [
+        "refold: the folder loop cannot be worked in: it is a link that leads back to itself\n",
+        "refold: there is no folder none\n",
+        f"refold: the folder {'n' * 300} cannot be worked in: its name is too long\n",
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import sys
 import sysconfig
@@ -70,7 +71,7 @@ async def search(ctx: ToolContext, top: Path, request: Request) -> Answer:
 
 
 def _arguments(r: Request) -> list[str]:
-    argv = ["--no-config", "--color=never", "--null", "--no-messages" if r.mode == "files" else "--no-heading"]
+    argv = ["--no-config", "--color=never", "--null", "--no-heading"]
     if not r.in_git:
         argv += ["--no-require-git", "--no-ignore-parent"]
     if r.everything:
@@ -110,9 +111,23 @@ async def _run(env: Mapping[str, str], argv: list[str], cwd: Path, seconds: floa
     return process.returncode or 0, out, complaint.decode("utf-8", "replace")
 
 
+def unread(answer: Answer) -> str:
+    """One line that names what could not be read; "" where everything could, or where it complains of something else
+    as well."""
+    found = [_UNREAD.match(line) for line in answer.complaint.splitlines() if line]
+    if not found or not all(found):
+        return ""
+    places = [one[1].removeprefix("./") for one in found if one]
+    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    return f"(could not be read: {', '.join(places[:3])}{more})\n"
+
+
+_UNREAD = re.compile(r"rg: (.+): .+ \(os error \d+\)$")
+
+
 def in_git(top: Path) -> bool:
     """Whether a folder lies in a git repository; outside of one only the .gitignore files below it are obeyed."""
-    return any((folder / ".git").exists() for folder in (top, *top.parents))
+    return any(os.path.exists(folder / ".git") for folder in (top, *top.parents))
 
 
 def text_path(raw: bytes) -> str:

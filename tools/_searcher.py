@@ -81,7 +81,7 @@ def text_of(path: str) -> str | None:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        print(f"rg: {path}: {error.strerror}", file=sys.stderr)
+        print(f"rg: {path}: {error.strerror} (os error {error.errno})", file=sys.stderr)
         return None
     for bom, encoding in _BOMS:
         if data.startswith(bom):
@@ -156,7 +156,7 @@ def walk(folder: str, rules: list[Rules], everything: bool) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(folder), key=lambda e: e.name)
     except OSError as error:
-        print(f"rg: {folder}: {error.strerror}", file=sys.stderr)
+        print(f"rg: {folder}: {error.strerror} (os error {error.errno})", file=sys.stderr)
         return
     if not everything:
         rules = [*rules, *own_rules(os.path.abspath(folder), [e.name for e in entries])]

@@ -13,6 +13,7 @@ import importlib
 import inspect
 import os
 import pkgutil
+import re
 import types
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -300,7 +301,9 @@ class Toolbox:
 def describe_error(error: BaseException) -> str:
     """An operating-system error in a few plain words, others by their own text."""
     if isinstance(error, OSError) and error.strerror:
-        where = f": {error.filename}" if error.filename else ""
+        # A file that was reached through a held folder is named as that is: by a number that tells nobody anything.
+        named = re.sub("^/proc/self/fd/[0-9]+/", "", str(error.filename or ""))
+        where = f": {named}" if named else ""
         return f"{error.strerror}{where}"
     return str(error) or type(error).__name__
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from tools._files import locate, missing, shown
 from tools._globs import glob_regex
-from tools._search import Request, hidden, in_git, newest_first, search, text_path
+from tools._search import Request, hidden, in_git, newest_first, search, text_path, unread
 from tools._text import plain
 from tools.base import ToolContext, ToolFailure, ToolOutput, tool
 
@@ -30,17 +30,17 @@ async def glob(
         wanted = glob_regex(pattern)
     except ValueError as error:
         raise ToolFailure(f"glob: {error}") from None
-    found = await _matching(ctx, top, wanted, all or hidden(pattern))
+    found, shut = await _matching(ctx, top, wanted, all or hidden(pattern))
     note = ""
     if not found and not all:
-        found = await _matching(ctx, top, wanted, True)
+        found, shut = await _matching(ctx, top, wanted, True)
         note = "(only hidden or ignored files match)\n" if found else ""
     if not found:
-        return ToolOutput(f"No file matches {pattern} in {shown(ctx, top)}", meta={"total": 0})
+        return ToolOutput(f"{shut}No file matches {pattern} in {shown(ctx, top)}", meta={"total": 0})
     first = newest_first(top, found)[: max(1, limit)]
     more = f"\n(the {len(first)} newest of {len(found)} files; narrow the pattern)" if len(first) < len(found) else ""
     lines = [plain(shown(ctx, Path(os.path.join(top, p)))) for p in first]
-    return ToolOutput(note + "\n".join(lines) + more, meta={"total": len(found)})
+    return ToolOutput(shut + note + "\n".join(lines) + more, meta={"total": len(found)})
 
 
 TOOL = glob
@@ -65,6 +65,8 @@ def _split(ctx: ToolContext, pattern: str, path: str) -> tuple[Path, str]:
     return folder, f"./{pattern[len('/'.join(fixed)) :].lstrip('/')}"
 
 
-async def _matching(ctx: ToolContext, top: Path, wanted: re.Pattern[str], everything: bool) -> list[str]:
+async def _matching(ctx: ToolContext, top: Path, wanted: re.Pattern[str], everything: bool) -> tuple[list[str], str]:
+    """The paths, and a line about what could not be read."""
     answer = await search(ctx, top, Request("files", everything=everything, in_git=in_git(top)))
-    return [p for p in map(text_path, answer.out.split(b"\0")) if p and wanted.match(p)]
+    paths = [p for p in map(text_path, answer.out.split(b"\0")) if p and wanted.match(p)]
+    return paths, plain(unread(answer))

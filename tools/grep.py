@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from tools._files import locate, missing, shown
 from tools._globs import glob_regex
-from tools._search import Answer, Request, hidden, in_git, newest_first, search, text_path
+from tools._search import Answer, Request, hidden, in_git, newest_first, search, text_path, unread
 from tools._text import plain
 from tools.base import ToolContext, ToolFailure, ToolOutput, tool
 
@@ -91,9 +91,10 @@ async def _counts(ctx: ToolContext, top: Path, request: Request, glob: str) -> t
         counts = _parsed(await search(ctx, top, wider), glob, True)
         if counts:
             return wider, counts, f"{note}(only hidden or ignored files match)\n"
-    if not counts and answer.failed and answer.complaint:
+    shut = plain(unread(answer))
+    if not counts and answer.failed and answer.complaint and not shut:
         raise ToolFailure(f"grep: {answer.complaint.strip()[:500]}")
-    return request, counts, note
+    return request, counts, f"{shut}{note}"
 
 
 async def _mended(ctx: ToolContext, top: Path, request: Request, answer: Answer) -> tuple[Request, Answer, str]:

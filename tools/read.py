@@ -113,10 +113,18 @@ def _picture(ctx: ToolContext, where: Path, source: Path, path: str, media: str,
     return ToolOutput(words, meta=meta, pictures=(Picture(data, media),))
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """False too for a link that leads in a circle, or where one may not look."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
 def _directory(ctx: ToolContext, where: Path, source: Path) -> ToolOutput:
     try:
         with os.scandir(source) as entries:
-            found = sorted((e.name + ("/" if e.is_dir() else "") for e in entries), key=str.lower)
+            found = sorted((e.name + ("/" if _is_folder(e) else "") for e in entries), key=str.lower)
     except OSError as error:
         raise ToolFailure(f"{shown(ctx, where)}: {error.strerror}.") from None
     more = f"\n… {len(found) - _MAX_ENTRIES} more of {len(found)}" if len(found) > _MAX_ENTRIES else ""

@@ -57,7 +57,8 @@ def sessions_folder(home: Path) -> Path:
 def project_folder(home: Path, cwd: Path) -> Path:
     """The folder of one project's sessions: a readable name and a short hash of the whole path."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", cwd.name)[:40] or "root"
-    return sessions_folder(home) / f"{name}-{hashlib.sha256(str(cwd).encode()).hexdigest()[:8]}"
+    whole = str(cwd).encode("utf-8", "surrogateescape")
+    return sessions_folder(home) / f"{name}-{hashlib.sha256(whole).hexdigest()[:8]}"
 
 
 def new_path(home: Path, cwd: Path) -> tuple[str, Path]:

@@ -96,7 +96,7 @@ def layout(place: Place, confinement: str, rules: ReadRules | None = None) -> La
 
 def cache_folder(place: Place) -> str:
     """Where confined build tools keep their caches: a poisoned cache must not be used by anybody else."""
-    name = hashlib.sha256(place.root.encode()).hexdigest()[:16]
+    name = hashlib.sha256(place.root.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     folder = os.path.join(place.home, "cache", "confined", name)
     private_folder(folder)
     return folder
