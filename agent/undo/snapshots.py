@@ -8,6 +8,7 @@ snapshot lists it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import threading
@@ -20,7 +21,7 @@ from agent.folders import text_of
 from agent.undo.difference import Change, changes, unified
 from agent.undo.restore import RestoreReport, apply
 from agent.undo.scan import MAX_FILE_BYTES, Key, Scan, content_of, scan
-from agent.undo.store import Entry, Snapshot, Store, Tree, new_id
+from agent.undo.store import Entry, Snapshot, SnapshotError, Store, Tree, new_id
 
 _SETTLED = 50_000_000
 """Nanoseconds a file has to have been left alone for its times to prove that it is unchanged: two writes within one
@@ -107,10 +108,13 @@ class Snapshots:
             return self.store.prune(seconds)
 
     def close(self) -> None:
-        """Keeps what is known about unchanged files, so that the next session's first snapshot is fast as well."""
+        """Keeps what is known about unchanged files, so that the next session's first snapshot is fast as well. Where
+        that is not possible (a full disk, a damaged snapshot) nothing is lost but time, and nobody is told."""
         with self._lock:
-            self.store.prune_daily(KEEP_SECONDS)
-            self._save_known()
+            with contextlib.suppress(OSError, SnapshotError):
+                self.store.prune_daily(KEEP_SECONDS)
+            with contextlib.suppress(OSError):
+                self._save_known()
 
     # -- the present state --------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -29,6 +30,10 @@ _WHOLE_EVERY = 50
 
 class SnapshotError(Exception):
     """A snapshot that cannot be read; the text says which and why."""
+
+
+class DamagedSnapshot(SnapshotError):
+    """One that never can be read again."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +140,11 @@ class Store:
     def _sweep(self, kept: Sequence[str], limit: float) -> int:
         # What is known of unchanged files may name contents that go now.
         (self.folder / "cache.z").unlink(missing_ok=True)
-        # A chain is only as good as its beginning.
-        needed = {record["id"] for i in kept for record in self._chain(i)}
+        # A chain is only as good as its beginning; nobody can go back to a snapshot whose chain is damaged.
+        needed: set[str] = set()
+        for ident in kept:
+            with contextlib.suppress(DamagedSnapshot):
+                needed.update([record["id"] for record in self._chain(ident)])
         freed = sum(self._remove(self._path(i)) for i in self.ids() if i not in needed)
         used = {e[2] for i in needed for e in _entries(self._read(i)) if e and e[0] == "f"}
         for path in (self.folder / "objects").glob("*/*"):
@@ -178,7 +186,9 @@ class Store:
         try:
             return json.loads(zlib.decompress(self._path(ident).read_bytes()))
         except (OSError, ValueError, zlib.error) as error:
-            raise SnapshotError(f"there is no readable snapshot {ident}: {reason(error)}") from error
+            lost = isinstance(error, FileNotFoundError) or not isinstance(error, OSError)
+            kind = DamagedSnapshot if lost else SnapshotError
+            raise kind(f"there is no readable snapshot {ident}: {reason(error)}") from error
 
     def _path(self, ident: str) -> Path:
         return self.folder / "snapshots" / f"{os.path.basename(ident)}.z"
