@@ -29,9 +29,11 @@ def atif(story: Story) -> str:
 
 
 def _shown(story: Story) -> dict[str, Story]:
-    """The sub-agents that worked for the conversation as it stands and said something."""
-    named = {ident for item in story.items for ident in item.tasks.values()}
-    return {ident: task for ident, task in story.tasks.items() if ident in named and _said(task)}
+    """The sub-agents that worked for the conversation as it stands and said something, in the order of their calls."""
+    calls = (c.id for item in story.items if isinstance(item.record, Assistant) for c in item.record.calls)
+    whose = {call: ident for item in story.items for call, ident in item.tasks.items()}
+    named = dict.fromkeys(whose[call] for call in calls if call in whose)
+    return {ident: story.tasks[ident] for ident in named if ident in story.tasks and _said(story.tasks[ident])}
 
 
 def _said(story: Story) -> list[Item]:

@@ -21,7 +21,7 @@ from agent.trust import Trust
 from runtime.events import Event, ToolProgress
 from tests.support.command import argv, lines, refold, script
 from tests.support.mcp_desk import EVIL, HELPER, Desk, call, entry
-from tests.support.processes import gone, running
+from tests.support.processes import gone, running, within
 
 PRESENT = [rung for rung in RUNGS if not rung.why_not()]
 
@@ -273,7 +273,7 @@ def test_nothing_of_a_server_outlives_a_killed_session(base: Path, mode: str) ->
         assert process.stdout is not None
         while b'"tool_result"' not in process.stdout.readline():
             assert process.poll() is None
-        assert any("time.sleep(120)" in found.line for found in running(mark))
+        assert within(10, lambda: any("time.sleep(120)" in found.line for found in running(mark)))
         process.send_signal(signal.SIGKILL)
     assert gone(mark)
 
