@@ -250,3 +250,16 @@ def test_why_a_folder_cannot_be_worked_in(tmp_path: Path, home: Path) -> None:
         "refold: there is no folder none\n",
         f"refold: the folder {'n' * 300} cannot be worked in: its name is too long\n",
     ]
+
+
+def test_output_that_was_lost_is_told_of(tmp_path: Path, home: Path) -> None:
+    call = {"name": "bash", "arguments": {"command": "seq 1 20000"}}
+    model = script(tmp_path / "script.jsonl", {"calls": [call]}, "Done.")
+    words = ("-p", "x", "--model", model, "--yolo", "--no-session-persistence", "-o", "stream-json")
+    done = limited(resource.RLIMIT_FSIZE, 50_000, *words, cwd=tmp_path)
+    (said,) = [c["content"] for m in map(json.loads, done.stdout.splitlines()) if m["type"] == "user"
+               for c in m["message"]["content"] if c["type"] == "tool_result"]  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lost, ended = said.splitlines()[-2:]
+    assert lost.endswith(" takes nothing more: what it printed after this is lost]")
+    assert ended == f"[killed by signal {signal.SIGXFSZ.value}]"

@@ -11,6 +11,7 @@ import atexit
 import codecs
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -86,6 +87,17 @@ class Job:
             return self.output.stat().st_size
         except OSError:
             return 0
+
+    def no_room(self) -> bool:
+        """Whether its output can grow no more: the disk is full, or no file may be larger. A program that prints then
+        is told so, but cannot pass it on."""
+        try:
+            disk = os.statvfs(self.output)
+        except OSError:
+            return False
+        free = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        return (disk.f_blocks > 0 and free == 0) or 0 <= most <= self.size()
 
     def alive(self) -> bool:
         """Whether the shell or any process of its group still runs."""

@@ -171,7 +171,8 @@ def take_output(job: Job) -> tuple[str, int]:
     size = job.size()
     text, left_out = head_and_tail(job.output, job.told, MAX_TEXT)
     job.told = max(size, job.told)
-    return clean(text), left_out
+    lost = f"\n[{job.output.parent} takes nothing more: what it printed after this is lost]" if job.no_room() else ""
+    return clean(text) + lost, left_out
 
 
 def ended_words(job: Job) -> str:
