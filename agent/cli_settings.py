@@ -21,17 +21,22 @@ def folder_of(values: Values) -> Path:
         cwd = Path(os.path.realpath(os.path.expanduser(values["cd"] or ".")))
     except FileNotFoundError:
         raise Stop(Exit.USAGE, "the folder this shell is in was deleted; cd somewhere else first") from None
-    asked = str(values["cd"] or cwd)
+    _need(cwd, "folder", str(values["cd"] or cwd))
+    return cwd
+
+
+def _need(path: Path, kind: str, asked: str) -> None:
+    """Raises Stop where there is no folder or file of this name, or one that cannot even be looked at."""
     try:
-        folder = stat.S_ISDIR(os.stat(cwd).st_mode)
-    except (FileNotFoundError, ValueError):
-        raise Stop(Exit.USAGE, f"there is no folder {asked}") from None
+        mode = os.stat(path).st_mode
+        right = stat.S_ISDIR(mode) if kind == "folder" else stat.S_ISREG(mode)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        right = False
     except OSError as error:
         shown = asked if len(asked) < _LONG else f"{asked[: _LONG // 2]} ... {asked[-_LONG // 2 :]}"
-        raise Stop(Exit.USAGE, f"the folder {shown} cannot be worked in: {reason(error, cwd)}") from None
-    if not folder:
-        raise Stop(Exit.USAGE, f"there is no folder {asked}")
-    return cwd
+        raise Stop(Exit.USAGE, f"the {kind} {shown} cannot be used: {reason(error, path)}") from None
+    if not right:
+        raise Stop(Exit.USAGE, f"there is no {kind} {asked}")
 
 
 _LONG = 400
@@ -51,11 +56,13 @@ def open_settings(values: Values) -> tuple[Settings, Path]:
     if values["timeout"] is not None and values["timeout"] <= 0:
         raise Stop(Exit.USAGE, "--timeout must be more than 0 seconds")
     folders = tuple(Path(os.path.realpath(os.path.expanduser(d))) for d in values["add_dir"])
-    if missing := [d for d in folders if not os.path.isdir(d)]:
-        raise Stop(Exit.USAGE, f"there is no folder {missing[0]}")
+    for folder in (cwd, *folders):
+        _need(folder, "folder", str(folder))
+        if not os.access(folder, os.X_OK):
+            raise Stop(Exit.USAGE, f"the folder {folder} cannot be used: its permissions do not allow it")
     named = tuple(Path(os.path.realpath(os.path.expanduser(f))) for f in values["mcp_config"])
-    if lost := [f for f in named if not os.path.isfile(f)]:
-        raise Stop(Exit.USAGE, f"there is no file {lost[0]}")
+    for file in named:
+        _need(file, "file", str(file))
     flags |= {
         "mcp_config": named,
         "no_mcp": values["no_mcp"],

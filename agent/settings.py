@@ -212,7 +212,8 @@ def _dotenv(home: Path, env: Mapping[str, str]) -> list[tuple[Path, Mapping[str,
     try:
         return [(p, {k: v or "" for k, v in dotenv_values(p, interpolate=False).items()}) for p in found]
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{' or '.join(map(str, found))} cannot be read: {reason(error)}") from error
+        named = getattr(error, "filename", None) or " or ".join(map(str, found))
+        raise SettingsError(f"{named} cannot be read: {reason(error, named)}") from error
 
 
 def _tried(body: Callable[[], T], otherwise: T, problems: list[str] | None) -> T:

@@ -246,9 +246,29 @@ def test_why_a_folder_cannot_be_worked_in(tmp_path: Path, home: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     said = [refold("trust", "--cd", place, cwd=tmp_path).stderr for place in ("loop", "none", "n" * 300)]
     assert said == [
-        "refold: the folder loop cannot be worked in: it is a link that leads back to itself\n",
+        "refold: the folder loop cannot be used: it is a link that leads back to itself\n",
         "refold: there is no folder none\n",
-        f"refold: the folder {'n' * 300} cannot be worked in: its name is too long\n",
+        f"refold: the folder {'n' * 300} cannot be used: its name is too long\n",
+    ]
+
+
+def test_why_a_file_that_was_named_cannot_be_used(tmp_path: Path, home: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    model = script(tmp_path / "script.jsonl", "Done.")
+    words = ("-p", "x", "--model", model)
+    done = [
+        refold(*words, "--mcp-config", "loop", cwd=tmp_path),
+        refold(*words, "--add-dir", "loop", cwd=tmp_path),
+        refold(*words, "--resume", "loop.jsonl", cwd=tmp_path),
+        refold("replay", "loop.jsonl", cwd=tmp_path),
+    ]
+    link = "it is a link that leads back to itself\n"
+    assert [(one.returncode, one.stderr) for one in done] == [
+        (2, f"refold: the file {tmp_path / 'loop'} cannot be used: {link}"),
+        (2, f"refold: the folder {tmp_path / 'loop'} cannot be used: {link}"),
+        (2, "refold: loop.jsonl cannot be read: too many levels of symbolic links.\n"),
+        (2, "refold: loop.jsonl cannot be read: too many levels of symbolic links.\n"),
     ]
 
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -101,7 +102,7 @@ def find_session(home: Path, cwd: Path, ref: str) -> Path:
         if not here:
             raise NotFound(f"There is no session of {cwd} yet.{_moved_here(home, cwd)}")
         return here[0].path
-    if ref.endswith(".jsonl") and os.path.isfile(path := Path(os.path.expanduser(ref))):
+    if ref.endswith(".jsonl") and _is_file(path := Path(os.path.expanduser(ref))):
         if not holds_records(path):
             raise NotFound(f"{path} is not the log of a session: it holds no record of one.")
         return path
@@ -113,6 +114,16 @@ def find_session(home: Path, cwd: Path, ref: str) -> Path:
     if len({s.id for s in found}) > 1:
         raise NotFound(f"{ref!r} is the beginning of {len(found)} ids: {', '.join(s.id for s in found[:5])}.")
     return found[0].path
+
+
+def _is_file(path: Path) -> bool:
+    """Raises NotFound where that cannot even be looked at."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError as error:
+        raise NotFound(f"{path} cannot be read: {(error.strerror or str(error)).lower()}.") from None
 
 
 def named(home: Path, name: str) -> SessionInfo | None:
