@@ -1,4 +1,4 @@
-"""The command `refold`: words -> a command of agent/cli.py. The only place that knows typer.
+"""The command `refold`: words -> a command of agent/cli/table.py. The only place that knows typer.
 
 Nothing slow is imported at the top: until the first edge (agent/edges.py) is crossed, Ctrl-C would be a traceback.
 """
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from agent.cli import Argument, Command, Option
+    from agent.cli.table import Argument, Command, Option
 
 
 def app() -> None:
@@ -34,7 +34,7 @@ def app() -> None:
 
 def run(argv: list[str]) -> int:
     """Runs the words of one command line; gives the exit code. What is plainly right needs no parser."""
-    cli, quick = importlib.import_module("agent.cli"), importlib.import_module("agent.cli_quick")
+    cli, quick = importlib.import_module("agent.cli.table"), importlib.import_module("agent.cli.quick")
     if argv in (["--version"], ["-V"], ["version"]):
         print(f"refold {importlib.import_module('agent.version').VERSION}")
         return 0
@@ -77,7 +77,7 @@ def _parser() -> Any:
     import typer
 
     made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    for command in importlib.import_module("agent.cli").COMMANDS:
+    for command in importlib.import_module("agent.cli.table").COMMANDS:
         made.command(command.name, help=command.help, hidden=command.hidden)(_function(command))
     return made
 

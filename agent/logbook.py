@@ -12,7 +12,7 @@ from agent import sessions
 from agent.faults import reason
 from agent.safety import OWN_KEYS
 from agent.settings import PERMISSION_MODES, Settings
-from agent.task_logs import ENDED
+from agent.subagents.logs import ENDED
 from agent.version import VERSION, WORDING
 from runtime.crew import total
 from tools.base import ToolContext

@@ -24,7 +24,7 @@ from agent.models import make_model
 from agent.permissions import Approver, Permissions
 from agent.permitting import Permitting
 from agent.settings import Settings
-from agent.subagent import Subagents, with_task
+from agent.subagents.crew import Subagents, with_task
 from agent.terminal.clean import one_line
 from runtime.context.compact import CompactOutcome
 from runtime.context.ledger import Row, ledger

@@ -13,7 +13,7 @@ from pathlib import Path
 from agent.abandoned import hold
 from agent.folders import git_root
 from agent.safety import snapshots_folder
-from agent.task_logs import BEGUN as TASK_BEGUN
+from agent.subagents.logs import BEGUN as TASK_BEGUN
 from agent.undo import NOTE as SNAPSHOT
 from agent.undo import SnapshotError
 from agent.undo.store import Store

@@ -7,7 +7,7 @@ import pty
 import subprocess
 from pathlib import Path
 
-from agent.output import bar
+from agent.headless.output import bar
 from tests.support.command import argv, refold, script
 
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import main
-from agent.cli import COMMANDS, Command, Option, normalise
-from agent.cli_quick import mistyped, values_of
+from agent.cli.quick import mistyped, values_of
+from agent.cli.table import COMMANDS, Command, Option, normalise
 
 
 class Parsed(Exception):

@@ -6,7 +6,7 @@ import re
 import resource
 from pathlib import Path
 
-from agent.demo_tour import DATA
+from agent.demo.tour import DATA
 from tests.support.command import refold
 from transcripts.log import TranscriptLog
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import COMMANDS, help_page
-from agent.cli_print import env_example, man_page
+from agent.cli.printed import env_example, man_page
+from agent.cli.table import COMMANDS, help_page
 from agent.exits import MEANING
 from agent.settings import Settings, rows
 from tests.support.command import argv, refold

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.commands.base import Face
-from agent.export import FORMATS
+from agent.export.forms import FORMATS
 from agent.faults import reason
 
 TAKES = "[file.md|.html|.json|.atif]"

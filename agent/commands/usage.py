@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from agent.commands.base import Face
 from agent.logbook import usage_of_note
-from agent.task_logs import ENDED
+from agent.subagents.logs import ENDED
 from runtime.crew import total
 from transcripts.records import Usage
 

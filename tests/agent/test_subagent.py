@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from agent import export, sessions
+from agent import sessions
 from agent.commands.base import load_commands
+from agent.export import forms as export
 from agent.models.scripted import Scripted
 from agent.replay import verify
 from runtime.events import TaskEvent, ToolFinished, ToolStarted

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.audit import Asked, Audit, Fold, Stretch, audit
-from agent.audit_signs import Finding, forbidden
-from agent.audit_text import audit_lines
+from agent.audit.findings import Asked, Audit, Fold, Stretch, audit
+from agent.audit.signs import Finding, forbidden
+from agent.audit.text import audit_lines
 from tests.support.histories import WINDOWS, History, engine_for, put
 from transcripts.log import TranscriptLog
 from transcripts.records import (

@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from agent import check_session, export, sessions
+from agent import check_session, sessions
+from agent.export import forms as export
 from agent.models.scripted import Scripted
 from agent.session import Session
 from runtime.events import TurnEnded

@@ -12,8 +12,8 @@ import pexpect
 import pytest
 
 from agent import sessions
-from agent.export import export, read
-from agent.export_text import fenced
+from agent.export.forms import export, read
+from agent.export.text import fenced
 from tests.support.command import argv, refold, script
 from tests.support.lived import call, live, next_request
 from tests.support.strict import refusals

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from agent import sessions
-from agent.export import export
+from agent.export.forms import export
 from agent.models.scripted import Scripted
 from agent.session import Session
 from tests.support.command import refold, script

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_prompt_needs_neither_engine_nor_renderer_nor_sdk() -> None:
     """What is imported before the first frame: measured, the rest costs twice as much."""
-    code = "import sys, agent.cli_chat, agent.terminal.app; print('\\n'.join(sys.modules))"
+    code = "import sys, agent.cli.chat, agent.terminal.app; print('\\n'.join(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(ran.stdout.split())
     late = {

@@ -1,0 +1,1 @@
+"""The command line: a table of its commands, and the function behind each."""

@@ -1,0 +1,1 @@
+"""The product shown: a real task with a real model, and a recorded tour."""

@@ -1,0 +1,1 @@
+"""Sessions in other forms: Markdown, HTML, JSON, ATIF."""
