@@ -31,6 +31,9 @@ _WORDS = {
     errno.ETIMEDOUT: "no answer came in time",
 }
 
+_OF_A_CONNECTION = (errno.ECONNREFUSED, errno.ECONNRESET, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ETIMEDOUT)
+"""What others say of these says less (asyncio: "Connect call failed")."""
+
 
 def reason(error: BaseException, about: Path | str = "") -> str:
     """Why something failed, in words without the system's numbers. The file that the error names stands in front,
@@ -44,7 +47,8 @@ def reason(error: BaseException, about: Path | str = "") -> str:
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
     number = error.errno or 0
-    ours = _WORDS.get(number) if error.filename or error.strerror == os.strerror(number) else None
+    plain = error.filename or number in _OF_A_CONNECTION or error.strerror == os.strerror(number)
+    ours = _WORDS.get(number) if plain else None
     words = ours or error.strerror[:1].lower() + error.strerror[1:]
     named = "" if error.filename is None else str(error.filename)
     return f"{named}: {words}" if named and named != str(about) else words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,9 @@ for _name in [n for n in os.environ if n.startswith(("REFOLD_", "OPENAI_")) and 
 os.environ["REFOLD_ENV_FILE"] = ""
 os.environ["REFOLD_PERMISSION_MODE"] = "ask"  # the default depends on whether the machine has a sandbox
 os.environ["REFOLD_HOME"] = tempfile.mkdtemp(prefix="refold-tests-")
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
+    if signal.getsignal(_number) is signal.SIG_IGN:  # as nohup and a shell's & have it; commands would inherit it
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session", autouse=True)
