@@ -66,3 +66,8 @@ def differences(path: Path) -> list[str]:
         return [] if log.problems else [f"{path.name}: {found}" for found in verify(log).differences]
     finally:
         log.close()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """What `-n auto` means: three for two processors, for half of the time a test waits for a process or a clock."""
+    return max(2, 3 * (os.cpu_count() or 1) // 2)

@@ -14,6 +14,7 @@ import pytest
 from agent.terminal.clean import pasted, plain
 from agent.terminal.input import known
 from agent.terminal.keyboard import know_more_keys
+from tests.support.processes import within
 from tests.support.screen import Terminal
 from tests.terminal.conftest import Chat, environment, logged
 
@@ -120,7 +121,7 @@ def test_lines_that_were_pasted_are_no_command(chat: Chat, home: Path) -> None:
     terminal.wait("^A stylesheet")
     terminal.type("!echo h''i\r")
     terminal.wait("^  hi")
-    assert [u.get("source", "typed") for u in logged(home, "user")] == ["typed", "shell"]
+    assert within(10, lambda: [u.get("source", "typed") for u in logged(home, "user")] == ["typed", "shell"])
 
 
 def test_a_chip_that_was_only_typed_is_text(chat: Chat, home: Path) -> None:

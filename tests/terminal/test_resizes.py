@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyte
 
+from tests.support.processes import within
 from tests.support.screen import Terminal
 from tests.terminal.conftest import environment
 
@@ -42,9 +43,8 @@ def test_lower_and_higher_again_leaves_nothing_of_the_live_lines(home: Path, wor
         terminal.wait("row 10$")
         before = terminal.scrollback()
         for rows in (7, 36, 9, 20, 6, 36):
-            terminal.resize(60, rows)
+            resized(terminal, 60, rows)
             terminal.wait("row 10$")
-            terminal.settle(0.3)
         assert terminal.scrollback() == before
 
 
@@ -56,6 +56,14 @@ def test_the_live_lines_take_a_third_of_the_screen(home: Path, work: Path, words
         assert len(re.findall(r"^w\d+ ", terminal.text(), re.M)) <= 8
 
 
+def resized(terminal: Terminal, columns: int, rows: int) -> None:
+    """Another size, and what is drawn for it: a person looks at each."""
+    before = len(terminal.raw)
+    terminal.resize(columns, rows)
+    within(5, lambda: terminal.read(0.02) and len(terminal.raw) > before)
+    terminal.settle(0.3)
+
+
 def test_a_question_stands_once_however_often_the_size_changes(home: Path, work: Path, words) -> None:
     touch = {"calls": [{"name": "bash", "arguments": {"command": "touch ran"}}]}
     env = environment(home, TMUX="/tmp/tmux-0/default,1,0")
@@ -64,16 +72,14 @@ def test_a_question_stands_once_however_often_the_size_changes(home: Path, work:
         terminal.type("/mode\r")
         terminal.wait("What may run unasked")
         for rows in (9, 30, 5, 30):
-            terminal.resize(80, rows)
-            terminal.settle(0.3)
+            resized(terminal, 80, rows)
         assert terminal.scrollback().count("What may run unasked") == 1
         terminal.type("\x1b")
         terminal.wait("^›$")
         terminal.type("go\r")
         terminal.wait("Run this command")
         for rows in (9, 30, 5, 12, 30):
-            terminal.resize(80, rows)
-            terminal.settle(0.3)
+            resized(terminal, 80, rows)
         assert terminal.scrollback().count("Run this command") == 1
         terminal.type("y")
         terminal.wait("^over")
