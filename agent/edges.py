@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 INTERRUPTED = "interrupted by Ctrl-C (SIGINT)"
+CLOSED = "standard output was closed by its reader"
 
 
 def enter() -> None:

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.folders import git_root, open_regular, text_of
+from agent.folders import git_root, text_of
 from agent.permissions import places
+from transcripts.files import opened
 
 PROMPTS = Path(__file__).parent / "prompts"
 NAMES = ("AGENTS.md", "CLAUDE.md")
@@ -181,7 +182,7 @@ def _content(path: Path, *, own: bool) -> bytes:
     top = os.path.realpath(git_root(path.parent) or path.parent)
     if not own and (not places.within(real, top) or ".git" in Path(real).parts or places.is_secret(real)):
         raise ValueError("it is a link to what is none of this project's text")
-    with open_regular(real) as file:
+    with opened(real) as file:
         size = os.fstat(file.fileno()).st_size
         if size > MAX_BYTES:
             raise ValueError(f"it has {size:,} bytes")

@@ -3,6 +3,7 @@ and each of its sub-agents has one over the same guards."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -94,11 +95,24 @@ class Permitting:
         asked = Approval(call, title, tool.effect, preview, judgement, contents, ctx, self.by)
         verdict: Verdict = await approve(asked)
         if not verdict.allow:
-            said = f" They said: {verdict.message}" if verdict.message else ""
-            return Permit(False, f"[The person did not allow this call.{said}]", "the person did not allow it")
+            return Permit(False, _refusal(verdict.message), "the person did not allow it")
         if verdict.review is not None:
             self.toolbox.instead = partial(apply, verdict.review, ctx)
         if verdict.scope != "once" and judgement.rule:
             for rule in judgement.rule.splitlines():
                 self.safety.permissions.remember(rule, verdict.scope)
         return Permit(True)
+
+
+def _refusal(word: str) -> str:
+    said = f" They said: {word}" if word else ""
+    return f"[The person did not allow this call.{said}]"
+
+
+def word_of(refusal: str) -> str | None:
+    """The word with which the person refused a call, from the result that the model got; None where there was none."""
+    found = _SAID.fullmatch(refusal)
+    return found[1] if found else None
+
+
+_SAID = re.compile(r"\[The person did not allow this call\. They said: (.*)\]", re.DOTALL)

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.folders import open_regular
 from agent.private import read_object, write_private
+from transcripts.files import opened
 
 _FILES = (
     (".refold/config.toml", "configuration"),
@@ -190,7 +190,7 @@ def _size(path: str) -> int:
 def content(path: str) -> bytes | None:
     """The bytes of a regular file; None for what is none, cannot be read or is over MAX_BYTES."""
     try:
-        with open_regular(path) as file:
+        with opened(path) as file:
             return file.read() if os.fstat(file.fileno()).st_size <= MAX_BYTES else None
     except OSError:
         return None

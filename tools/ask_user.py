@@ -7,6 +7,9 @@ from typing import Annotated
 
 from tools.base import ToolContext, ToolFailure, tool
 
+ANSWERED = "The person answered: "
+"""How the result begins that has an answer."""
+
 
 @tool(effect="read")
 async def ask_user(
@@ -20,7 +23,7 @@ async def ask_user(
     if ctx.ask is None:
         raise ToolFailure("Nobody is there to answer. Decide yourself, and say at the end what you assumed.")
     answer = await ctx.ask(question.strip(), [c.strip() for c in choices if c.strip()])
-    return f"The person answered: {answer}" if answer.strip() else "The person gave no answer; decide yourself."
+    return f"{ANSWERED}{answer}" if answer.strip() else "The person gave no answer; decide yourself."
 
 
 TOOL = ask_user

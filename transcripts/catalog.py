@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from transcripts.files import open_file
+from transcripts.files import opened
 from transcripts.lines import MOST_SEQ, LineError, VersionError, decode, head, strip
 from transcripts.records import Note, Record, SessionStart, User
 
@@ -143,7 +143,7 @@ def _moved_here(home: Path, cwd: Path) -> str:
 def holds_records(path: Path) -> bool:
     """Whether a file holds a record of ours, at its beginning or its end; False too where it cannot be read."""
     try:
-        with os.fdopen(open_file(path), "rb") as file:
+        with opened(path) as file:
             front = _Ends()
             front.take(file.read(_FRONT).split(b"\n"))
             size = os.fstat(file.fileno()).st_size
@@ -155,7 +155,7 @@ def holds_records(path: Path) -> bool:
 def describe(path: Path) -> SessionInfo | None:
     """The row of one file; None where it is empty, or no file at all."""
     try:
-        with os.fdopen(open_file(path), "rb") as file:
+        with opened(path) as file:
             stat = os.fstat(file.fileno())
             front = back = _Ends()
             front.take(file.read(_FRONT).split(b"\n"))

@@ -6,11 +6,12 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-def open_file(path: Path, mode: int = os.O_RDONLY) -> int:
+def open_file(path: str | Path, mode: int = os.O_RDONLY) -> int:
     """A descriptor of an ordinary file. A folder, a pipe, a device or a socket in its place is refused at once, where
     it would be waited for, or read for ever. One that is made has mode 0600. Raises OSError."""
     fd = os.open(path, mode | _FLAGS, 0o600)
@@ -37,7 +38,12 @@ def private_folder(path: Path | str) -> None:
     path.mkdir(0o700, exist_ok=True)
 
 
+def opened(path: str | Path, flags: int = 0) -> BinaryIO:
+    """An ordinary file, open for reading, with these flags as well. Raises OSError."""
+    return os.fdopen(open_file(path, os.O_RDONLY | flags), "rb")
+
+
 def read_file(path: Path) -> bytes:
     """All bytes of an ordinary file. Raises OSError."""
-    with os.fdopen(open_file(path), "rb") as file:
+    with opened(path) as file:
         return file.read()

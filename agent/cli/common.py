@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from agent.edges import INTERRUPTED, silence
+from agent.edges import CLOSED, INTERRUPTED, silence
 from agent.exits import Exit, Stop
 from agent.faults import reason, refused
 from agent.settings import SettingsError
@@ -26,7 +26,7 @@ def told(body: Callable[[], int | None]) -> int:
         code, why = Exit.INTERRUPTED, INTERRUPTED
     except BrokenPipeError:
         silence(1)
-        code, why = Exit.FAILED, "standard output was closed by its reader"
+        code, why = Exit.FAILED, CLOSED
     except Exception as error:
         if not refused(error):
             raise

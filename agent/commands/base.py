@@ -164,6 +164,12 @@ def nearest(commands: dict[str, Command], name: str) -> str:
     return next(iter(difflib.get_close_matches(name.lower(), names, 1, 0.6)), "")
 
 
+def unknown(commands: dict[str, Command], name: str) -> str:
+    """What is said of a command that there is none of."""
+    near = nearest(commands, name)
+    return f"There is no command /{name}. {f'Is it /{near}?' if near else '/help lists them.'}"
+
+
 def find(commands: dict[str, Command], name: str) -> Command | None:
     """The command of this name or alias."""
     return commands.get(name) or next((c for c in commands.values() if name in c.aliases), None)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from agent.edges import INTERRUPTED
+from agent.edges import CLOSED, INTERRUPTED
 from agent.exits import Exit
-from agent.headless.pipes import CLOSED, reader_left
+from agent.headless.pipes import reader_left
 from runtime.crew import total
 from runtime.events import AnswerRecorded, Event, RequestSent, TaskEvent, TextDelta, ToolFinished
 from transcripts.records import Usage

@@ -11,15 +11,14 @@ import os
 import select
 import time
 
+from agent.edges import CLOSED
+
 PIECE = 4096
 """Bytes a pipe that is ready takes without blocking (PIPE_BUF of Linux)."""
 
 
 HURRY = 2.0
 """Seconds a reader that does not read can hold up a run that has been stopped."""
-
-
-CLOSED = "standard output was closed by its reader"
 
 
 def reader_left(number: int) -> bool:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from agent.commands._own import commands_for
-from agent.commands.base import Command, find, nearest
+from agent.commands.base import Command, find, unknown
 from agent.extend.extensions import UNTRUSTED
 from agent.identity import git_branch
 from agent.permissions import MODES
@@ -196,10 +196,7 @@ class Chat:
         name, _, words = line[1:].partition(" ")
         command = find(self.commands, name)
         if command is None:
-            near = nearest(self.commands, name)
-            self._hint(
-                f"There is no command /{one_line(name, 40)}. {f'Is it /{near}?' if near else '/help lists them.'}"
-            )
+            self._hint(unknown(self.commands, one_line(name, 40)))
         elif self.busy and not command.while_busy:
             self._hint(f"/{name} has to wait until this is over; Esc stops it.")
         else:

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from agent.commands._own import commands_for, expanded
-from agent.commands.base import Choice, find, nearest
+from agent.commands.base import Choice, find, unknown
 from agent.permissions import Approval, Verdict
 from agent.session import Session
 from agent.settings import Settings
@@ -141,8 +141,7 @@ class Linear:
             commands = commands_for(self._session)
             command = find(commands, name)
             if command is None:
-                near = nearest(commands, name)
-                self.say(f"There is no command /{name}. {f'Is it /{near}?' if near else '/help lists them.'}", "warn")
+                self.say(unknown(commands, name), "warn")
             else:
                 await command.run(self, words.strip())
         else:

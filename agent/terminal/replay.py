@@ -10,6 +10,7 @@ from datetime import datetime
 
 from rich.text import Text
 
+from agent.permitting import word_of
 from agent.terminal import blocks
 from agent.terminal.clean import one_line
 from agent.terminal.screen import Screen
@@ -17,6 +18,7 @@ from agent.terminal.shell import Ran
 from agent.terminal.view import View
 from runtime.events import AnswerRecorded, Compacted, ReasoningDelta, Steered, ToolFinished, ToolStarted, TurnEnded
 from runtime.folding import fold_line
+from tools.ask_user import ANSWERED
 from transcripts.log import Entry
 from transcripts.records import Assistant, Checkpoint, ToolCall, ToolResult, TurnEnd, Usage, User
 from transcripts.records import ToolStarted as Begun
@@ -29,15 +31,6 @@ LOOKED_AT = 400
 
 _DRAWN = frozenset({"user", "assistant", "tool_result", "tool_started", "turn_end", "checkpoint"})
 _MESSAGES = frozenset({"user", "assistant", "tool_result"})
-
-_SAID = re.compile(r"\[The person did not allow this call\. They said: (.*)\]", re.S)
-"""The result of a call that was denied with a word: the word was the person's."""
-
-_ANSWERED = "The person answered: "
-_COMMAND = re.compile(
-    r"I ran this command myself:\n\$ (.*?)\n(.*)\[(?:exit code (-?\d+)|I stopped it after ([\d.]+) s)\]", re.S
-)
-"""What the model was told of a command of the person's (see shell.Ran.message)."""
 
 _FATE = re.compile(r"(?:(?:\A|\n)\[[^\n]*\])+\s*\Z")
 """The sentences for the model at the end of what a stopped call had said."""
@@ -144,25 +137,21 @@ class _Replay:
         if record.source == "steered":
             self._view.show(Steered(_shortened(text), seq))
         elif record.source == "shell":
-            ran = _COMMAND.fullmatch(text)
-            command = ran[1] if ran else text
-            screen.print(blocks.user(f"!{_shortened(command)}", screen.theme))
+            ran = Ran.of_message(text)
+            screen.print(blocks.user(f"!{_shortened(ran.command if ran else text)}", screen.theme))
             if ran:
-                stopped = ran[3] is None
-                self._view.show_command(
-                    Ran(command, ran[2], -1 if stopped else int(ran[3]), float(ran[4]) if stopped else 0.0, stopped)
-                )
+                self._view.show_command(ran)
         elif record.source != "harness":
             screen.print(blocks.user(_shortened(text), screen.theme))
 
     def _result(self, result: ToolResult, seq: int) -> None:
         call = self._open.pop(result.call_id, None) or ToolCall(result.call_id, result.name)
         view = self._view
-        if result.status == "denied" and (said := _SAID.fullmatch(result.text)):
-            view.told(_shortened(said[1]))
+        if result.status == "denied" and (said := word_of(result.text)) is not None:
+            view.told(_shortened(said))
         elif call.name == "ask_user" and result.status == "ok" and not call.problem:
             view.asked(str(call.args.get("question", "")).strip())
-            view.told(result.text.removeprefix(_ANSWERED) if result.text.startswith(_ANSWERED) else "(no answer)")
+            view.told(result.text.removeprefix(ANSWERED) if result.text.startswith(ANSWERED) else "(no answer)")
         elif result.status == "interrupted":
             self._cut = True
             result = replace(result, text=_FATE.sub("", result.text))

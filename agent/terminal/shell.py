@@ -36,6 +36,20 @@ class Ran:
         end = f"I stopped it after {self.seconds:.1f} s" if self.stopped else f"exit code {self.code}"
         return f"I ran this command myself:\n$ {self.command}\n{text.rstrip()}\n[{end}]"
 
+    @classmethod
+    def of_message(cls, message: str) -> Ran | None:
+        """The command that a message tells of; None where it tells of none."""
+        found = _MESSAGE.fullmatch(message)
+        if found is None:
+            return None
+        stopped = found[3] is None
+        return cls(found[1], found[2], -1 if stopped else int(found[3]), float(found[4]) if stopped else 0.0, stopped)
+
+
+_MESSAGE = re.compile(
+    r"I ran this command myself:\n\$ (.*?)\n(.*)\[(?:exit code (-?\d+)|I stopped it after ([\d.]+) s)\]", re.DOTALL
+)
+
 
 NOT_KEPT = "[It had the terminal: what it said was not kept.]"
 

@@ -7,8 +7,8 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agent.folders import open_regular
 from tools._held import path_of
+from transcripts.files import opened
 
 EXCLUDED = frozenset(
     {
@@ -63,7 +63,7 @@ def scan(root: str, more: Sequence[str] = (), excluded: Sequence[str] = ()) -> S
 def content_of(where: str, *, here: bool) -> bytes | None:
     """The bytes of a regular file of a size that is kept; None for one that grows and grows. `here`: no folder on the
     way is a link, and none may have become one. Raises OSError, also for what is no such file any more."""
-    with open_regular(where, os.O_NOFOLLOW) as file:
+    with opened(where, os.O_NOFOLLOW) as file:
         if here and path_of(file.fileno()) not in (None, where):
             return None
         data = file.read(MAX_FILE_BYTES + 1)

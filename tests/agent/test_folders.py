@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.folders import open_regular, text_of
+from agent.folders import text_of
+from transcripts.files import opened
 
 
 def test_what_is_no_regular_file_is_refused_and_nothing_stays_open(tmp_path: Path) -> None:
@@ -19,8 +20,8 @@ def test_what_is_no_regular_file_is_refused_and_nothing_stays_open(tmp_path: Pat
     for name in ("pipe", "folder", "missing"):
         assert text_of(tmp_path / name, 9) == ""
         with pytest.raises(OSError):
-            open_regular(tmp_path / name)
+            opened(tmp_path / name)
     with pytest.raises(OSError):
-        open_regular(tmp_path / "link", os.O_NOFOLLOW)
+        opened(tmp_path / "link", os.O_NOFOLLOW)
     assert (text_of(tmp_path / "file", 3), text_of(tmp_path / "link", 9)) == ("wor", "words")
     assert os.listdir("/proc/self/fd") == before
