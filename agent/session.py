@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import logbook, workshop
+from agent.clean import one_line
 from agent.extend.extensions import Extensions
 from agent.extend.hooking import Facts
 from agent.extend.turns import hooked_turn
@@ -25,7 +26,6 @@ from agent.permissions import Approver, Permissions
 from agent.permitting import Permitting
 from agent.settings import Settings
 from agent.subagents.crew import Subagents, with_task
-from agent.terminal.clean import one_line
 from runtime.context.compact import CompactOutcome
 from runtime.context.ledger import Row, ledger
 from runtime.context.redact import told

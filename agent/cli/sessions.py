@@ -13,13 +13,13 @@ from typing import Any
 from agent import check_session
 from agent import sessions as files
 from agent.abandoned import clear
+from agent.clean import one_line, plain
 from agent.cli.common import told
 from agent.cli.settings import folder_of
 from agent.exits import Exit, Stop
 from agent.export import forms as export
 from agent.faults import reason
 from agent.settings import home_folder
-from agent.terminal.clean import one_line, plain
 from transcripts.blobs import Blobs
 from transcripts.catalog import NotFound, SessionInfo, describe, find_session, list_sessions, tasks_of
 from transcripts.log import LogHeld, LogWriteError, TranscriptLog, VersionError

@@ -6,10 +6,10 @@ They start with the first message. What is changed in their files counts from th
 
 from __future__ import annotations
 
+from agent.clean import one_line
 from agent.commands.base import Face
 from agent.extend.skills import shown_path
 from agent.mcp.tool import McpTool
-from agent.terminal.clean import one_line
 
 WHILE_BUSY = True
 

@@ -9,11 +9,11 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from agent.clean import one_line, plain
 from agent.headless.guard import Guard
 from agent.headless.outcome import Outcome
 from agent.headless.pipes import Pipe
 from agent.headless.stream_json import SCHEMA_VERSION, StreamJson, model_usage, usage_of
-from agent.terminal.clean import one_line, plain
 from agent.terminal.words import facts, lines_of
 from runtime.events import (
     AnswerRecorded,

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agent.terminal.clean import one_line, plain
+from agent.clean import one_line, plain
 from agent.terminal.fragments import Fragments, row
 from agent.terminal.numbers import count, seconds
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from agent.clean import one_line
 from agent.exits import NO_MODEL, THREE_WAYS, Exit, Stop
 from agent.settings import Settings, SettingsError
 from agent.terminal.background import answers
-from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
 from agent.terminal.keyboard import know_more_keys
 from agent.terminal.keymap import DEFAULT, Keymap, KeysError, read_keys

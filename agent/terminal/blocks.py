@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from agent.clean import one_line, plain
 from agent.terminal import diff
-from agent.terminal.clean import one_line, plain
 from agent.terminal.markdown import Page, code
 from agent.terminal.paper import Line, Paper
 from agent.terminal.screen import without_edges

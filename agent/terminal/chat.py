@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from agent.clean import one_line
 from agent.commands._own import commands_for
 from agent.commands.base import Command, find, unknown
 from agent.extend.extensions import UNTRUSTED
@@ -18,7 +19,6 @@ from agent.permissions import MODES
 from agent.session import Session
 from agent.settings import Settings
 from agent.terminal import blocks, keys, outside, trusting
-from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
 from agent.terminal.dialogs import Option, Picker
 from agent.terminal.face import ChatFace

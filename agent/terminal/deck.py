@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
+from agent.clean import one_line
 from agent.terminal.activity import Activity
-from agent.terminal.clean import one_line
 from agent.terminal.dialogs import GLANCE, NEVER, Picker
 from agent.terminal.editor import Editor
 from agent.terminal.fragments import Fragments, Rows, row

@@ -12,7 +12,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.utils import get_cwidth
 
-from agent.terminal.clean import one_line, plain
+from agent.clean import one_line, plain
 from agent.terminal.fragments import Fragments
 
 TYPING = 0.8

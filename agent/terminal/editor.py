@@ -14,7 +14,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import History
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 
-from agent.terminal.clean import pasted
+from agent.clean import pasted
 from agent.terminal.graphemes import left_of, right_of
 
 CHIP_CHARS = 1_000

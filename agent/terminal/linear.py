@@ -14,13 +14,13 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
+from agent.clean import one_line, plain
 from agent.commands._own import commands_for, expanded
 from agent.commands.base import Choice, find, unknown
 from agent.permissions import Approval, Verdict
 from agent.session import Session
 from agent.settings import Settings
 from agent.terminal import outside, shell
-from agent.terminal.clean import one_line, plain
 from agent.terminal.words import call_title, end_line, facts, lines_of, retry_line
 from agent.version import VERSION
 from runtime.events import (

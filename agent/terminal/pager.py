@@ -10,7 +10,7 @@ from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import FormattedTextControl, HSplit, Layout, Window
 
-from agent.terminal.clean import one_line, plain
+from agent.clean import one_line, plain
 from agent.terminal.fragments import Fragments
 from agent.terminal.screen import Screen
 

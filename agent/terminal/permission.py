@@ -7,9 +7,9 @@ from collections.abc import Callable
 from rich.console import Group
 from rich.text import Text
 
+from agent.clean import one_line, plain
 from agent.permissions import Approval, Verdict
 from agent.terminal import diff
-from agent.terminal.clean import one_line, plain
 from agent.terminal.dialogs import Option, Picker
 from agent.terminal.fragments import Fragments
 from agent.terminal.markdown import code

@@ -10,10 +10,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from agent.clean import plain
 from agent.terminal import diff
 from agent.terminal.activity import bar
 from agent.terminal.blocks import note
-from agent.terminal.clean import plain
 from agent.terminal.markdown import Page
 from agent.terminal.screen import Screen
 

@@ -7,10 +7,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from agent.clean import one_line
 from agent.permissions import Approval, Verdict
 from agent.review import Hunk
 from agent.terminal import permission
-from agent.terminal.clean import one_line
 from agent.terminal.dialogs import Option, Picker
 from agent.terminal.review import review
 from agent.terminal.talk import Talk, rang

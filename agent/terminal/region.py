@@ -24,7 +24,7 @@ from prompt_toolkit.layout import (
 )
 from prompt_toolkit.layout.processors import ConditionalProcessor, PasswordProcessor, TabsProcessor
 
-from agent.terminal.clean import one_line
+from agent.clean import one_line
 from agent.terminal.dialogs import Picker
 from agent.terminal.editor import ChipColours, Editor
 from agent.terminal.fragments import Fragments, Rows, joined

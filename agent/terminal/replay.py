@@ -10,9 +10,9 @@ from datetime import datetime
 
 from rich.text import Text
 
+from agent.clean import one_line
 from agent.permitting import word_of
 from agent.terminal import blocks
-from agent.terminal.clean import one_line
 from agent.terminal.screen import Screen
 from agent.terminal.shell import Ran
 from agent.terminal.view import View

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 
 from rich.text import Text
 
+from agent.clean import one_line
 from agent.permissions import Approval, Verdict
 from agent.review import Choice, Hunk, concluded, edited, hunks_of
 from agent.terminal import blocks, diff, outside
-from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
 from agent.terminal.dialogs import Option, Picker
 from agent.terminal.fragments import Fragments

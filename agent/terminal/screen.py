@@ -23,8 +23,8 @@ from prompt_toolkit.key_binding import KeyBindingsBase
 from prompt_toolkit.layout import Layout
 from prompt_toolkit.styles import Style
 
+from agent.clean import one_line
 from agent.terminal.background import ASK, Answers, is_light
-from agent.terminal.clean import one_line
 from agent.terminal.front import cooked, in_front
 from agent.terminal.inline import INSIDE, Inline
 from agent.terminal.input import TerminalInput

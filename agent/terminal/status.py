@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent.clean import one_line
 from agent.terminal.activity import bar
-from agent.terminal.clean import one_line
 from agent.terminal.fragments import Fragments
 from agent.terminal.numbers import count, money
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from agent.clean import one_line, plain
 from agent.session import Session
-from agent.terminal.clean import one_line, plain
 from agent.terminal.status import Status
 from agent.version import VERSION
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from agent.terminal.clean import one_line
+from agent.clean import one_line
 from agent.terminal.fragments import Fragments, row
 
 ROWS = 8

@@ -8,9 +8,9 @@ import traceback
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
+from agent.clean import one_line
 from agent.session import Session
 from agent.terminal import blocks, outside, shell
-from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
 from agent.terminal.fragments import Fragments, row
 from agent.terminal.view import View

@@ -7,9 +7,9 @@ import hashlib
 import os
 from collections.abc import Sequence
 
+from agent.clean import one_line
 from agent.extend.extensions import Untrusted
 from agent.session import Session
-from agent.terminal.clean import one_line
 from agent.terminal.dialogs import Option, Picker
 from agent.terminal.face import ChatFace
 from agent.terminal.fragments import Fragments

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from agent.clean import one_line, plain
 from agent.evidence import Evidence
 from agent.terminal import blocks
 from agent.terminal.activity import Activity, Running
-from agent.terminal.clean import one_line, plain
 from agent.terminal.fragments import Rows
 from agent.terminal.numbers import seconds
 from agent.terminal.region import Live

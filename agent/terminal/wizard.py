@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping
 
 from agent import first_run
+from agent.clean import one_line
 from agent.first_run import Offer
 from agent.settings import Settings
-from agent.terminal.clean import one_line
 from agent.terminal.deck import Deck
 from agent.terminal.dialogs import Option, Picker
 from agent.terminal.theme import Theme

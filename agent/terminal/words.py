@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent.terminal.clean import one_line, plain
+from agent.clean import one_line, plain
 from agent.terminal.numbers import seconds
 from runtime.events import Retrying, TurnEnded
 from transcripts.records import ToolCall, ToolResult

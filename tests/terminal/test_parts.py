@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.clean import one_line, pasted, plain
 from agent.terminal import diff
 from agent.terminal.blocks import note, tool
-from agent.terminal.clean import one_line, pasted, plain
 from agent.terminal.files import list_files, matches
 from agent.terminal.graphemes import left_of, right_of
 from agent.terminal.keyboard import KITTY, XTERM, protocol

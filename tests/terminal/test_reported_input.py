@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.terminal.clean import pasted, plain
+from agent.clean import pasted, plain
 from agent.terminal.input import known
 from agent.terminal.keyboard import know_more_keys
 from tests.support.processes import within
